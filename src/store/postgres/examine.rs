@@ -17,18 +17,18 @@ use tokio_postgres::Row;
 use self::limits::Between;
 use self::met::Met;
 use self::server::{Over, Server, flag, number, text};
-use super::cells::IN_ANSWER;
+use super::cells::cells;
 use super::conninfo::settings::Settings;
 use super::link::Session;
 use super::statements::Statements;
 use super::statements::sql;
-use super::tokens;
 use crate::store::Trouble;
 use crate::store::checkup::clock::{Sample, judge, offset};
 use crate::store::checkup::{Check, Tell, advice};
 use crate::store::net::host::{Host, Settings as _};
 use crate::store::net::lookout::Identify;
-use crate::store::sql::cell::Cell;
+use crate::store::sql::cell::{Cell, Cells};
+use crate::store::sql::token::{self, TOKEN};
 use crate::token::{GroupName, Timing};
 
 /// The oldest supported release, as `server_version_num`.
@@ -189,7 +189,9 @@ impl Server<'_, '_> {
         let Some(row) = rows.as_ref().and_then(|rows| rows.first()) else {
             return Ok(());
         };
-        let check = match tokens::from_row(row, IN_ANSWER) {
+        // After the time, in three columns, and the oldest reader.
+        let row = cells(row, 4, &TOKEN);
+        let check = match token::row(&mut Cells::new(&TOKEN, &row)) {
             Ok(row) => advice::group(group, row.as_ref(), timing),
             Err(bad) => Check::fail(
                 "group",

@@ -4,12 +4,7 @@
 /// A statement, by the name of its file, without the comments above it.
 macro_rules! sql {
     ($name:literal) => {
-        $crate::store::sql::body(include_str!(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/src/store/sql/postgres/",
-            $name,
-            ".sql"
-        )))
+        $crate::store::sql::statement!("postgres", $name)
     };
 }
 pub(super) use sql;
@@ -120,10 +115,6 @@ impl Statements {
 
     pub(super) fn doctor_limits(&self) -> String {
         self.fill(sql!("doctor_limits"))
-    }
-
-    pub(super) fn schema_version(&self) -> String {
-        self.fill(sql!("schema_version"))
     }
 
     /// The search path of a transaction: PostgreSQL's own schema comes first by itself, then the

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::cell::{BadColumn, Cell, Kind};
+use super::cell::{self, BadColumn, Cell, Kind};
 use crate::token::WallTime;
 use crate::token::{ClientId, Fence, GroupName, Outcome, SessionId, Version};
 
@@ -125,6 +125,21 @@ fn check<T: DeserializeOwned>(value: &Value) -> Result<(), serde_json::Error> {
 }
 
 impl Table {
+    /// Its columns in an answer, with the document.
+    #[must_use]
+    pub fn answer(&self) -> Vec<cell::Column> {
+        let columns = self.columns.iter();
+        let columns = columns.map(|column| cell::Column::new(column.name, column.kind));
+        columns.chain([cell::text(DOCUMENT)]).collect()
+    }
+
+    /// NULL in each column, and in the document.
+    #[must_use]
+    pub fn none(&self) -> Vec<Cell> {
+        let columns = self.columns.iter().map(|column| column.kind.none());
+        columns.chain([Cell::Text(None)]).collect()
+    }
+
     /// The cells of a value: its columns, then its document.
     #[must_use]
     pub fn cells(&self, value: &impl Serialize) -> Vec<Cell> {
@@ -137,8 +152,8 @@ impl Table {
             let field = fields.remove(column.field);
             cells.push(match column.kind {
                 Kind::Text => Cell::Text(field.and_then(|it| it.as_str().map(str::to_owned))),
-                Kind::Number => Cell::Number(field.and_then(|it| it.as_i64())),
                 Kind::Time => Cell::Time(field.and_then(|it| it.as_i64()).map(WallTime)),
+                _ => Cell::Number(field.and_then(|it| it.as_i64())),
             });
         }
         cells.push(Cell::text(&Value::Object(fields)));
@@ -158,13 +173,8 @@ impl Table {
                 Cell::Number(Some(number)) | Cell::Time(Some(WallTime(number))) => {
                     Value::from(number)
                 }
-                Cell::Text(None)
-                | Cell::Number(None)
-                | Cell::Time(None)
-                | Cell::Flag(_)
-                | Cell::Instant(_) => {
-                    return Err(BadColumn::of(column.name, "is NULL"));
-                }
+                Cell::Bad(bad) => return Err(*bad),
+                _ => return Err(BadColumn::of(column.name, "is NULL")),
             };
             (column.check)(&value)
                 .map_err(|why| BadColumn::of(column.name, wrong(&value, &why)))?;
@@ -172,6 +182,7 @@ impl Table {
         }
         let document = match cells.next() {
             Some(Cell::Text(Some(text))) => text,
+            Some(Cell::Bad(bad)) => return Err(*bad),
             _ => return Err(BadColumn::of(DOCUMENT, "is NULL")),
         };
         let bad = |why: serde_json::Error| BadColumn::of(DOCUMENT, format!("is wrong: {why}"));

@@ -1,7 +1,7 @@
 //! A token as stores with tables keep it: a few columns that the store itself or an administrator
 //! reads, and the document with everything else.
 
-use super::cell::BadColumn;
+use super::cell::{BadColumn, Cell, Cells, Column, Kind, number, text};
 use crate::token::{
     ClientId, Document, Fence, GroupName, NameError, Row, Run, State, StoreTime, Version,
 };
@@ -9,6 +9,37 @@ use crate::token::{
 const FREE: &str = "free";
 const IDLE: &str = "idle";
 const RUNNING: &str = "running";
+
+/// A token's columns in an answer.
+pub const TOKEN: [Column; 9] = [
+    text("token_group"),
+    number("version"),
+    number("fence"),
+    text("state"),
+    text("client_bound"),
+    text("expected_client"),
+    Column::new("stamped_at", Kind::Stamp),
+    text("clock_epoch"),
+    text("document"),
+];
+
+/// The token in these cells; `None` if there is none.
+pub fn row(c: &mut Cells<'_>) -> Result<Option<Row>, BadColumn> {
+    let Some(group) = c.text()? else {
+        return Ok(None);
+    };
+    let columns = Columns {
+        group,
+        version: c.needed(Cells::number)?,
+        fence: c.needed(Cells::number)?,
+        state: c.needed(Cells::text)?,
+        client_bound: c.text()?,
+        expected_client: c.text()?,
+        stamped: c.time()?,
+        document: c.needed(Cells::text)?.to_owned(),
+    };
+    columns.row().map(Some)
+}
 
 /// The values of a token's columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +80,20 @@ impl<'a> Columns<'a> {
             stamped: row.stamped.clone(),
             document: row.document.to_json(row.run()),
         }
+    }
+
+    /// The cells before the stamp, and the document.
+    #[must_use]
+    pub fn cells(self) -> ([Cell; 6], Cell) {
+        let before = [
+            Cell::text(self.group),
+            Cell::number(self.version),
+            Cell::number(self.fence),
+            Cell::text(self.state),
+            Cell::maybe(self.client_bound),
+            Cell::maybe(self.expected_client),
+        ];
+        (before, Cell::Text(Some(self.document)))
     }
 
     /// The row in the columns. A contradiction is an error: a guess might let a client run beside

@@ -2,8 +2,8 @@
 
 use rusqlite::{OptionalExtension as _, Transaction, params};
 
-use super::kept::{Kept, WriteError};
 use super::wall;
+use super::write::{Kept, WriteError};
 use crate::store::pruning::{Note, Seen};
 use crate::store::{PRUNE_BATCH, Retention};
 use crate::token::{Fence, GroupName, StoreTime};

@@ -1,9 +1,10 @@
 //! The writes of a transaction besides the token: the run, the refusal, the act, the key, the queue.
 
-use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Row, params, params_from_iter};
 
+use super::cells::values;
 use super::wall;
+use crate::store::StoreError;
 use crate::store::sql::cell::Cell;
 use crate::store::sql::table::{ACTS, KEYS, RUNS};
 use crate::token::refusal_record::Repeats;
@@ -11,15 +12,21 @@ use crate::token::{
     ActRecord, GroupName, Recorded, RefusalRecord, RunRecord, SessionId, StoreTime, WallTime,
 };
 
-/// A cell as SQLite takes it.
-pub(super) fn value(cell: &Cell) -> Value {
-    match cell {
-        Cell::Text(Some(text)) => Value::Text(text.clone()),
-        Cell::Number(Some(number)) => Value::Integer(*number),
-        Cell::Time(Some(wall)) => Value::Text(wall::to_text(*wall)),
-        Cell::Flag(flag) => Value::Integer(i64::from(*flag)),
-        // No statement here has an instant.
-        Cell::Text(None) | Cell::Number(None) | Cell::Time(None) | Cell::Instant(_) => Value::Null,
+/// A transaction's answer, and whether to commit.
+pub(super) enum Kept<T> {
+    Yes(T),
+    No(T),
+}
+
+/// The errors of an open transaction.
+pub(super) enum WriteError {
+    Sqlite(rusqlite::Error),
+    Store(StoreError),
+}
+
+impl From<rusqlite::Error> for WriteError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
     }
 }
 
@@ -65,7 +72,7 @@ pub(super) fn write_row(
     statement: &str,
     cells: &[Cell],
 ) -> rusqlite::Result<usize> {
-    connection.execute(statement, params_from_iter(cells.iter().map(value)))
+    connection.execute(statement, params_from_iter(values(cells)))
 }
 
 /// The newest record of this client's refusals for this cause, without those of later than `now`.

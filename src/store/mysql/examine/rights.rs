@@ -1,6 +1,7 @@
 //! Whether the tables exist, and whether this user has the rights on them. The server is asked how it
 //! would carry a statement out, which it tells only those who may.
 
+use super::super::MysqlStore;
 use super::super::cells::Cells;
 use super::super::fault::code;
 use super::super::link::Missing as _;
@@ -9,6 +10,7 @@ use super::super::statements::sql;
 use super::server::Server;
 use crate::store::Trouble;
 use crate::store::checkup::Check;
+use crate::store::sql::server::check;
 
 const STEP: &str = "rights";
 
@@ -58,7 +60,7 @@ pub(super) fn examine(server: &mut Server<'_, '_>, database: &str) -> Option<boo
             return Some(false);
         }
     };
-    if let Err(error) = schema::check(database, oldest.as_deref()) {
+    if let Err(error) = check::<MysqlStore>(database, oldest.as_deref()) {
         let remedy = error.remedy.unwrap_or_default();
         server.tell(Check::fail(STEP, error.trouble, error.what, remedy));
         return Some(false);

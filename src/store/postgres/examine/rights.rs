@@ -5,6 +5,7 @@ use crate::store::Trouble;
 use crate::store::checkup::Check;
 use crate::store::postgres::conninfo::settings::Settings;
 use crate::store::postgres::schema;
+use crate::store::postgres::statements::sql;
 
 /// The rights according to the catalogue.
 #[derive(Debug, Clone, Default)]
@@ -51,8 +52,7 @@ pub(super) fn examine(server: &mut Server<'_, '_>, settings: &Settings) -> Resul
         server.tell(of_schema(&rights, &settings.schema, None));
         return Ok(false);
     }
-    let statement = server.statements.schema_version();
-    if let Some(row) = server.ask("schema", &statement)? {
+    if let Some(row) = server.ask("schema", sql!("schema_version"))? {
         let cell = |at: usize| row.try_get::<_, Option<String>>(at).ok().flatten();
         let versions = Versions {
             own: cell(0),
