@@ -11,6 +11,7 @@ use std::time::Duration;
 use super::MysqlStore;
 use super::cells::Cells;
 use super::listener::{Listener, SOON};
+use crate::store::sql::waiter::channel;
 use crate::token::{GroupName, StampOf, State, Swap};
 
 /// How long a waiter asks for the lock at a time, in seconds: what a dead one has asked for is soon gone.
@@ -22,14 +23,9 @@ const LATEST: Duration = Duration::from_millis(250);
 /// How long a waiter may take to begin to listen.
 const LIMIT: Duration = Duration::from_millis(500);
 
-/// The name of a group's lock: 64 bits of FNV-1a, because it is shorter than a group's name may be. Two
-/// groups with one lock only look more often than they need.
+/// The name of a group's lock.
 fn name(database: &str, group: &GroupName) -> String {
-    let bytes = database.bytes().chain([0]).chain(group.as_str().bytes());
-    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    format!("tokenrun_{hash:016x}")
+    channel((database.bytes().chain([0])).chain(group.as_str().bytes()))
 }
 
 fn listening(name: &str) -> String {

@@ -101,9 +101,7 @@ impl MysqlStore {
         let values = swap::note(swap, expiry_values(&swap.expiry));
         let statement = self.own.statements.of(sql!("note"), &values);
         match self.call(&statement)? {
-            Outcome::Done(at) => Ok(Swapped::Done(at)),
-            Outcome::Expired(now) => Ok(Swapped::Expired(now)),
-            Outcome::Conflict | Outcome::Already => Ok(Swapped::Conflict),
+            Outcome::Swapped(swapped) => Ok(swapped),
             Outcome::Locked | Outcome::Held => Err(StoreError::locked(format!(
                 "the store {} can't be used: its table tokenrun_meta is locked by another session",
                 self.connection.store_name()

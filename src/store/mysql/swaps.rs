@@ -10,12 +10,10 @@ use super::statements::sql;
 use crate::store::sql::cell::{Cell, Cells, Column, Rows, number, text};
 use crate::store::sql::server::Server as _;
 use crate::store::sql::server::tables::NOW;
-use crate::store::sql::swap::{self as cells, patiently};
-use crate::store::sql::token::Columns;
+use crate::store::sql::swap::{self, patiently};
 use crate::store::{Listing, Reading, StoreError, Tokens};
 use crate::token::{
-    GroupName, IncarnationNote, NoteSwap, Recorded, Row, RunRecord, StampOf, State, StoreTime,
-    Swap, Swapped, Until, WallTime,
+    GroupName, NoteSwap, Recorded, Row, RunRecord, State, Swap, Swapped, Until, WallTime,
 };
 
 /// How long the call may take that only prepares a later one.
@@ -29,9 +27,6 @@ const LOCKED_FENCE: &str = "held by a transaction of the earlier run on the serv
 
 /// How many values `swap.sql` has.
 const PARAMETERS: usize = 29;
-
-/// How many of them are the token's: the record of a run alone has none.
-const OF_TOKEN: usize = 16;
 
 /// The expiry of a statement, and its clock epoch.
 pub(super) fn expiry_values(expiry: &Until) -> [Cell; 2] {
@@ -47,52 +42,9 @@ fn answer() -> Vec<Column> {
     columns.chain([number("waits")]).collect()
 }
 
-/// The values of `swap.sql`.
-fn values(swap: &Swap) -> Vec<Cell> {
-    let is_grant = swap.stamp == Some(StampOf::Granted);
-    let act = swap.act.as_deref();
-    let is_raise = act.is_some_and(|act| act.raised_fence());
-    let ([group, columns @ ..], document) = Columns::of(&swap.to).cells();
-    let mut values = vec![
-        group,
-        Cell::Number(swap.from.map(|version| version.number())),
-    ];
-    values.extend(columns);
-    values.extend([Cell::Flag(swap.stamp.is_some()), document]);
-    values.extend(expiry_values(&swap.expiry));
-    values.push(Cell::Flag(is_grant || is_raise));
-    values.push(Cell::maybe(swap.leaves.as_ref()));
-    values.extend(cells::act(act));
-    values.push(Cell::maybe(act.and_then(|act| act.once_key.as_ref())));
-    // The session itself writes its run when it releases the token.
-    let own = !is_grant && act.is_none();
-    values.extend(run_values(swap.ended.as_deref(), own));
-    values.extend(note_values(swap.note.as_deref()));
-    values
-}
-
-/// The note that a grant was judged by.
-fn note_values(note: Option<&IncarnationNote>) -> [Cell; 3] {
-    [
-        Cell::Number(note.map(|note| note.version.number())),
-        Cell::maybe(note.map(|note| &note.incarnation)),
-        Cell::Flag(note.is_some_and(|note| note.durable_then)),
-    ]
-}
-
-/// A run, whether its own session writes it, and the key that it makes done then.
-fn run_values(run: Option<&RunRecord>, own: bool) -> Vec<Cell> {
-    let key = cells::key(run.filter(|_| own));
-    let run = cells::run(run);
-    run.chain([Cell::Flag(own)]).chain(key).collect()
-}
-
 /// The answer of a procedure.
 pub(super) enum Outcome {
-    Done(StoreTime),
-    Already,
-    Conflict,
-    Expired(StoreTime),
+    Swapped(Swapped),
     /// Another swap has locked the row. Nothing happened.
     Locked,
     /// A job's transaction has locked the fence. Nothing happened.
@@ -103,15 +55,13 @@ impl MysqlStore {
     /// Writes a run by itself. Missing tables are made: a finished run is recorded, whatever
     /// happened to them.
     pub(super) fn record_alone(&mut self, run: &RunRecord) -> Result<Recorded, StoreError> {
-        let mut values = vec![Cell::text(&run.group)];
-        values.resize(OF_TOKEN, Cell::Number(None));
-        values.extend(run_values(Some(run), true));
-        values.extend(note_values(None));
+        let mut values = swap::record(run);
+        values.resize(PARAMETERS, Cell::Number(None));
         let rows = self.ask_or_make(sql!("swap"), &values, &answer(), |answer| {
             answer.as_ref().is_err_and(Self::is_without_tables)
         })?;
         Ok(match self.outcome(&rows)? {
-            Outcome::Done(_) => Recorded::Written,
+            Outcome::Swapped(Swapped::Done(_)) => Recorded::Written,
             _ => Recorded::Already,
         })
     }
@@ -151,15 +101,14 @@ impl MysqlStore {
         let what = cells.needed(Cells::text);
         let what = what.map_err(|bad| self.bad_column("tokens", &bad))?;
         let mut time = || cells.time().map_err(|bad| self.bad_time(&bad));
-        Ok(match what {
-            "done" => Outcome::Done(time()?),
-            "already" => Outcome::Already,
-            "conflict" => Outcome::Conflict,
-            "expired" => Outcome::Expired(time()?),
-            "locked" => Outcome::Locked,
-            "held" => Outcome::Held,
+        Ok(Outcome::Swapped(match what {
+            "done" => Swapped::Done(time()?),
+            "already" | "conflict" => Swapped::Conflict,
+            "expired" => Swapped::Expired(time()?),
+            "locked" => return Ok(Outcome::Locked),
+            "held" => return Ok(Outcome::Held),
             _ => return Err(self.no_answer()),
-        })
+        }))
     }
 
     fn held(&self, group: &GroupName, by: &str) -> StoreError {
@@ -190,18 +139,20 @@ impl Tokens for MysqlStore {
     /// A swap is tried again for a moment while another transaction has the row locked.
     fn swap(&mut self, swap: &Swap) -> Result<Swapped, StoreError> {
         self.hear();
-        let mut statement = self.own.statements.of(sql!("swap"), &values(swap));
+        let mut values = swap::values(swap);
+        values.extend(expiry_values(&swap.expiry));
+        let mut statement = self.own.statements.of(sql!("swap"), &values);
         let holds = matches!(swap.to.state, State::Running { .. });
         if let Some(ring) = self.ringing(holds) {
             statement = format!("{};\n{ring}", statement.trim_end());
         }
         match self.call(&statement)? {
-            Outcome::Done(at) => {
-                self.held_on(swap);
-                Ok(Swapped::Done(at))
+            Outcome::Swapped(swapped) => {
+                if matches!(swapped, Swapped::Done(_)) {
+                    self.held_on(swap);
+                }
+                Ok(swapped)
             }
-            Outcome::Conflict | Outcome::Already => Ok(Swapped::Conflict),
-            Outcome::Expired(now) => Ok(Swapped::Expired(now)),
             Outcome::Locked => Err(self.held(swap.group(), LOCKED_ROW)),
             Outcome::Held => Err(self.held(swap.group(), LOCKED_FENCE)),
         }

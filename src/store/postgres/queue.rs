@@ -21,7 +21,7 @@ impl PostgresStore {
         waiter: &Waiter,
         expiry: &Until,
     ) -> Result<(), StoreError> {
-        let channel = self.own.statements.channel(group.as_str());
+        let channel = self.own.statements.channel(group);
         let mut values = vec![
             Cell::text(group),
             Cell::text(&waiter.session),

@@ -11,6 +11,9 @@ pub(super) use sql;
 
 use std::borrow::Cow;
 
+use crate::store::sql::waiter::channel;
+use crate::token::GroupName;
+
 /// A dollar quotation mark that does not occur in this name.
 fn quote_around(name: &str) -> String {
     let mut tag = "do".to_owned();
@@ -123,14 +126,9 @@ impl Statements {
         format!("{}, pg_temp", self.schema)
     }
 
-    /// The notification channel of a group: 64 bits of FNV-1a, because a channel's name is shorter
-    /// than a group's may be. Two groups with one channel only look more often than they need.
-    pub(super) fn channel(&self, group: &str) -> String {
-        let bytes = self.schema_text.bytes().chain(group.bytes());
-        let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-        format!("tokenrun_{hash:016x}")
+    /// The notification channel of a group.
+    pub(super) fn channel(&self, group: &GroupName) -> String {
+        channel(self.schema_text.bytes().chain(group.as_str().bytes()))
     }
 }
 
@@ -148,13 +146,13 @@ mod tests {
             sql!("swap_create"),
         ];
         for swap in swaps {
-            let started = "pg_postmaster_start_time() IS NOT DISTINCT FROM $11";
-            let timeline = "pg_walfile_name('0/1') = $12";
+            let started = "pg_postmaster_start_time() IS NOT DISTINCT FROM $29";
+            let timeline = "pg_walfile_name('0/1') = $30";
             assert!(
                 swap.contains(&format!("{started} AND {timeline}")),
                 "{swap}"
             );
-            assert!(swap.contains("now <= $10"), "{swap}");
+            assert!(swap.contains("now <= $28"), "{swap}");
             assert!(swap.contains("clock_timestamp() AS now"), "{swap}");
             assert!(
                 swap.contains("set_config('synchronous_commit', 'on', true)"),

@@ -9,8 +9,7 @@ use crate::store::net::session::Failed;
 use crate::store::sql::cell::{Cell, Cells, Column, Kind, flag, number, text};
 use crate::store::sql::server::Server as _;
 use crate::store::sql::server::tables::NOW;
-use crate::store::sql::swap::{self as cells, patiently};
-use crate::store::sql::token::Columns;
+use crate::store::sql::swap::{self, patiently};
 use crate::store::{Listing, Reading, StoreError, Tokens};
 use crate::token::hidden::quoted;
 use crate::token::{
@@ -23,82 +22,25 @@ pub(super) const DONE: [Column; 1] = [Column::new("now", Kind::Stamp)];
 /// The processes of the server that have locked a row.
 const PIDS: [Column; 1] = [text("pids")];
 
-/// The values of every swap: $1 to $13.
-fn common_values(swap: &Swap) -> Vec<Cell> {
-    let (columns, document) = Columns::of(&swap.to).cells();
-    let mut values = columns.to_vec();
-    values.extend([
-        Cell::Flag(swap.stamp.is_some()),
-        document,
-        Cell::Number(swap.from.map(Version::number)),
-    ]);
-    // The statement's time belongs to this clock epoch: in another the swap expires.
-    values.extend(expiry_values(&swap.expiry));
-    values
-}
-
-/// The statement of a swap, and its values. A new fence is a new key, so no other transaction may
-/// have locked the old one.
-fn asked(swap: &Swap, channel: &str) -> (&'static str, Vec<Cell>) {
-    let mut values = common_values(swap);
-    let run = swap.ended.as_deref();
+/// The statement of a swap. A new fence is a new key, so no other transaction may have locked the old one.
+fn statement(swap: &Swap) -> &'static str {
     let is_grant = swap.stamp == Some(StampOf::Granted);
-    let leaves = Cell::maybe(swap.leaves.as_ref());
-    let statement = match (&swap.act, run) {
-        _ if swap.from.is_none() => {
-            values.extend(note_cells(swap));
-            values.push(leaves);
-            sql!("swap_create")
-        }
-        (Some(act), _) => {
-            values.extend(cells::act(Some(act)));
-            if act.raised_fence() {
-                sql!("swap_raise")
-            } else {
-                values.push(Cell::maybe(act.once_key.as_ref()));
-                values.extend(cells::run(run));
-                values.push(Cell::text(channel));
-                sql!("swap_act")
-            }
-        }
-        (None, run) if swap.leaves.is_some() || (run.is_some() && is_grant) => {
-            values.extend(note_cells(swap));
-            values.push(leaves);
-            values.extend(cells::run(run));
-            sql!("swap_takeover")
-        }
-        (None, Some(run)) => {
-            values.extend(cells::run(Some(run)));
-            values.extend(cells::key(Some(run)));
-            values.push(Cell::text(channel));
-            sql!("swap_release")
-        }
-        (None, None) if is_grant => {
-            values.extend(note_cells(swap));
-            sql!("swap_grant")
-        }
-        (None, None) => sql!("swap_heartbeat"),
-    };
-    (statement, values)
-}
-
-/// The note that a grant was judged by.
-fn note_cells(swap: &Swap) -> [Cell; 2] {
-    let note = swap.note.as_ref();
-    [
-        Cell::Number(note.map(|note| note.version.number())),
-        Cell::Flag(note.is_some_and(|note| note.durable_then)),
-    ]
+    match (swap.act.as_deref(), swap.ended.is_some()) {
+        _ if swap.from.is_none() => sql!("swap_create"),
+        (Some(act), _) if act.raised_fence() => sql!("swap_raise"),
+        (Some(_), _) => sql!("swap_act"),
+        (None, ends) if swap.leaves.is_some() || (ends && is_grant) => sql!("swap_takeover"),
+        (None, true) => sql!("swap_release"),
+        (None, false) if is_grant => sql!("swap_grant"),
+        (None, false) => sql!("swap_heartbeat"),
+    }
 }
 
 impl PostgresStore {
     /// Writes a run by itself. Missing tables are made: a finished run is recorded, whatever
     /// happened to them.
     pub(super) fn record_alone(&mut self, run: &RunRecord) -> Result<Recorded, StoreError> {
-        let mut values = vec![Cell::text(&run.group)];
-        values.extend(cells::run(Some(run)));
-        values.extend(cells::key(Some(run)));
-        let rows = self.ask_or_make(sql!("record"), &values, &[], |answer| {
+        let rows = self.ask_or_make(sql!("record"), &swap::record(run), &[], |answer| {
             answer.as_ref().is_err_and(Self::is_without_tables)
         })?;
         Ok(match rows.first() {
@@ -111,12 +53,11 @@ impl PostgresStore {
     fn swap_once(
         &mut self,
         swap: &Swap,
-        statement: &'static str,
         values: &[Cell],
         limit: Duration,
     ) -> Result<Option<Swapped>, Failed> {
         let begun = Instant::now();
-        let rows = self.ask(limit, statement, values, &DONE)?;
+        let rows = self.ask(limit, statement(swap), values, &DONE)?;
         let Some(row) = rows.first() else {
             let why_not = self.why_not(swap, limit.saturating_sub(begun.elapsed()));
             // Whatever the result of that query: the swap was not carried out.
@@ -191,11 +132,14 @@ impl Tokens for PostgresStore {
 
     /// A swap is tried again for a moment while another transaction has the row locked.
     fn swap(&mut self, swap: &Swap) -> Result<Swapped, StoreError> {
-        let channel = self.own.statements.channel(swap.group().as_str());
-        let (statement, values) = asked(swap, &channel);
+        let channel = self.own.statements.channel(swap.group());
+        let mut values = swap::values(swap);
+        // The statement's time belongs to this clock epoch: in another the swap expires.
+        values.extend(expiry_values(&swap.expiry));
+        values.push(Cell::text(&channel));
         patiently(self.timeout, |left, may_wait| {
             let begun = Instant::now();
-            let swapped = self.swap_once(swap, statement, &values, left);
+            let swapped = self.swap_once(swap, &values, left);
             match swapped.map_err(|failed| failed.error)? {
                 None if !may_wait => {
                     Err(self.held(swap.group(), left.saturating_sub(begun.elapsed())))

@@ -79,11 +79,11 @@ impl Kind {
     #[must_use]
     pub const fn none(self) -> Cell {
         match self {
-            Self::Text | Self::Epoch => Cell::Text(None),
             Self::Number => Cell::Number(None),
             Self::Time => Cell::Time(None),
             Self::Stamp => Cell::Stamp(None),
             Self::Flag => Cell::Flag(false),
+            Self::Text | Self::Epoch => Cell::Text(None),
         }
     }
 }

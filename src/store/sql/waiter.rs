@@ -81,6 +81,15 @@ pub fn in_group(c: &mut Cells<'_>) -> Result<(GroupName, QueueEntry), BadColumn>
     Ok((group, c.needed(waiter)?))
 }
 
+/// The name under which the waiters of a group are notified: 64 bits of FNV-1a of its store and its name, because it
+/// is shorter than a group's name may be. Two groups with one name only look more often than they need.
+pub fn channel(of: impl Iterator<Item = u8>) -> String {
+    let hash = of.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("tokenrun_{hash:016x}")
+}
+
 /// A waiter in a list of all: its group, as far as it is readable, and what it is or what is wrong with it.
 pub type Listed = (String, Result<(GroupName, QueueEntry), StoreError>);
 
