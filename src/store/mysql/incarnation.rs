@@ -10,7 +10,6 @@ use super::statements::sql;
 use super::swaps::{Outcome, expiry_values};
 use crate::store::StoreError;
 use crate::store::sql::cell::{BadColumn, Cells, flag};
-use crate::store::sql::server::Server as _;
 use crate::store::sql::server::tables::noted;
 use crate::store::sql::swap;
 use crate::token::{Incarnation, IncarnationNote, Memory, NoteSwap, Served, StoreTime, Swapped};
@@ -89,10 +88,9 @@ impl MysqlStore {
     /// Whether a restart of the server certainly loses nothing.
     fn is_durable(&mut self) -> Result<bool, StoreError> {
         let columns = [flag("durable")];
-        let rows = self.ask(self.timeout, sql!("incarnation"), &[], &columns);
-        let rows = rows.map_err(|failed| failed.error)?;
-        let row = rows.first().ok_or_else(|| self.no_answer())?;
-        let durable = Cells::new(&columns, row).flag();
+        let row = self.first(self.timeout, sql!("incarnation"), &[], &columns);
+        let row = row.map_err(|failed| failed.error)?;
+        let durable = Cells::new(&columns, &row).flag();
         durable.map_err(|bad| self.bad_column("meta", &bad))
     }
 

@@ -3,7 +3,6 @@
 use super::MysqlStore;
 use super::statements::sql;
 use crate::store::sql::cell::{Cell, Cells, number};
-use crate::store::sql::server::Server as _;
 use crate::store::{Advanced, Marks, StoreError};
 use crate::token::{Fence, ResourceName};
 
@@ -11,10 +10,9 @@ impl Marks for MysqlStore {
     fn advance(&mut self, resource: &ResourceName, fence: Fence) -> Result<Advanced, StoreError> {
         let values = [Cell::text(resource), Cell::number(fence.0)];
         let columns = [number("fence")];
-        let rows = self.ask(self.timeout, sql!("advance"), &values, &columns);
-        let rows = rows.map_err(|failed| self.listed(failed))?;
-        let row = rows.first().ok_or_else(|| self.no_answer())?;
-        let mark = Cells::new(&columns, row).needed(Cells::number);
+        let row = self.first(self.timeout, sql!("advance"), &values, &columns);
+        let row = row.map_err(|failed| self.listed(failed))?;
+        let mark = Cells::new(&columns, &row).needed(Cells::number);
         let mark = mark.map_err(|bad| self.bad_column("resources", &bad))?;
         // Another client may have raised it since: then this fence is behind too.
         Ok(match mark {

@@ -101,12 +101,11 @@ impl PostgresStore {
             &[number("system_identifier"), flag("durable")],
         ]
         .concat();
-        let rows = match self.ask(self.timeout, sql!("incarnation"), &[], &columns) {
+        let row = match self.first(self.timeout, sql!("incarnation"), &[], &columns) {
             Err(failed) if failed.error.trouble == Trouble::Denied => return Ok((None, false)),
-            answer => answer.map_err(|failed| failed.error)?,
+            row => row.map_err(|failed| failed.error)?,
         };
-        let row = rows.first().ok_or_else(|| self.no_answer())?;
-        let mut c = Cells::new(&columns, row);
+        let mut c = Cells::new(&columns, &row);
         let then = c.time().map_err(|bad| self.bad_time(&bad))?;
         if then.epoch != now.epoch {
             return Err(StoreError::refused(format!(

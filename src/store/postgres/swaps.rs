@@ -85,9 +85,8 @@ impl PostgresStore {
         ]
         .concat();
         let values = [Cell::text(swap.group())];
-        let rows = self.ask(limit, sql!("swap_state"), &values, &columns)?;
-        let row = rows.first().ok_or_else(|| Failed::by(self.no_answer()))?;
-        let mut cells = Cells::new(&columns, row);
+        let row = self.first(limit, sql!("swap_state"), &values, &columns)?;
+        let mut cells = Cells::new(&columns, &row);
         let now = cells.time();
         let now = now.map_err(|bad| Failed::by(self.bad_time(&bad)))?;
         let version = cells.number().ok().flatten();

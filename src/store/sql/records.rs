@@ -4,8 +4,9 @@
 use serde::de::DeserializeOwned;
 
 use super::Statements;
-use super::cell::{BadColumn, Cell, Cells, Column, Rows, group_of};
+use super::cell::{BadColumn, Cell, Cells, Column, Kind, Rows, group_of, number};
 use super::table::{ACTS, KEYS, OUTPUTS, REFUSALS, RUNS, TOTALS, Table};
+use crate::store::pruning::Seen;
 use crate::store::{ActQuery, RefusalQuery, RunQuery, StoreError};
 use crate::token::{
     ActRecord, Fence, GroupName, OnceMark, Outcome, OutputRecord, RefusalRecord, RefusalTotal,
@@ -113,6 +114,21 @@ pub fn key(
 pub fn keys(of: &mut dyn Reads, group: Option<&GroupName>) -> Result<Vec<OnceMark>, StoreError> {
     let statement = of.statements().keys;
     values_of(of, &KEYS, statement, &[Cell::maybe(group)])
+}
+
+/// A run as evidence of time, for pruning.
+pub const SEEN: [Column; 2] = [number("fence"), Column::new("started_at", Kind::Time)];
+
+/// The runs in these rows from column `first` on, without those with malformed cells, which are no evidence of time.
+pub fn seen(columns: &[Column], rows: &Rows, first: usize) -> Vec<Seen> {
+    let run = |row: &Vec<Cell>| {
+        let mut cells = Cells::new(columns, row).after(first);
+        Some(Seen {
+            fence: Fence(cells.number().ok()??),
+            started_at: cells.wall().ok()??,
+        })
+    };
+    rows.iter().filter_map(run).collect()
 }
 
 fn values_of<T: DeserializeOwned>(

@@ -198,6 +198,18 @@ where
         answer.map_err(|failed| failed.error)
     }
 
+    /// The first row of an answer, which must have one.
+    pub(in crate::store) fn first(
+        &mut self,
+        limit: Duration,
+        statement: &'static str,
+        values: &[Cell],
+        columns: &[Column],
+    ) -> Result<Vec<Cell>, Failed> {
+        let mut rows = self.ask(limit, statement, values, columns)?.into_iter();
+        rows.next().ok_or_else(|| Failed::by(self.no_answer()))
+    }
+
     /// Asks without need of an answer.
     pub(in crate::store) fn tell(
         &mut self,

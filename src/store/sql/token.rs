@@ -1,7 +1,8 @@
 //! A token as stores with tables keep it: a few columns that the store itself or an administrator
 //! reads, and the document with everything else.
 
-use super::cell::{BadColumn, Cell, Cells, Column, Kind, number, text};
+use super::cell::{BadColumn, Cell, Cells, Column, Kind, Rows, group_of, number, text};
+use crate::store::{Listing, StoreError, Unreadable};
 use crate::token::{
     ClientId, Document, Fence, GroupName, NameError, Row, Run, State, StoreTime, Version,
 };
@@ -39,6 +40,34 @@ pub fn row(c: &mut Cells<'_>) -> Result<Option<Row>, BadColumn> {
         document: c.needed(Cells::text)?.to_owned(),
     };
     columns.row().map(Some)
+}
+
+/// The list of the tokens in these rows, which begin with column `first`. A malformed row hides no other.
+pub fn list(
+    columns: &[Column],
+    rows: &Rows,
+    first: usize,
+    now: StoreTime,
+    bad_row: impl Fn(&str, &BadColumn) -> StoreError,
+) -> Listing {
+    let mut listing = Listing {
+        rows: Vec::new(),
+        unreadable: Vec::new(),
+        now,
+        queues: Vec::new(),
+    };
+    for cells in rows {
+        let cells = Cells::new(columns, cells).after(first);
+        match row(&mut cells.clone()) {
+            Ok(token) => listing.rows.extend(token),
+            Err(bad) => {
+                let group = group_of(cells);
+                let error = bad_row(&group, &bad);
+                listing.unreadable.push(Unreadable { group, error });
+            }
+        }
+    }
+    listing
 }
 
 /// The values of a token's columns.

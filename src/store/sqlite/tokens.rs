@@ -5,10 +5,10 @@ use rusqlite::{Transaction, params_from_iter};
 use super::cells::values;
 use super::write::{self, Kept};
 use super::{SqliteStore, Writing, incarnation};
-use crate::store::sql::cell::{Cell, Cells, Column, flag, group_of};
+use crate::store::sql::cell::{BadColumn, Cell, Cells, Column, flag, group_of};
 use crate::store::sql::records;
 use crate::store::sql::token::{self, Columns, TOKEN};
-use crate::store::{Listing, Reading, StoreError, Tokens, Unreadable};
+use crate::store::{Listing, Reading, StoreError, Tokens};
 use crate::token::{GroupName, NoteSwap, Row, StoreTime, Swap, Swapped, Version};
 
 /// The values of a row, in the order of the statements.
@@ -64,17 +64,6 @@ fn carry_out(
     Ok(Kept::Yes(Swapped::Done(now.clone())))
 }
 
-impl SqliteStore {
-    /// The token in these cells.
-    fn token(&self, cells: &Cells<'_>) -> Result<Option<Row>, StoreError> {
-        let bad = |bad| {
-            self.location
-                .bad_cell("tokens", &group_of(cells.clone()), &bad)
-        };
-        token::row(&mut cells.clone()).map_err(bad)
-    }
-}
-
 impl Tokens for SqliteStore {
     fn look(&mut self, group: &GroupName, key: Option<&str>) -> Result<Reading, StoreError> {
         self.clear_notifications();
@@ -91,7 +80,11 @@ impl Tokens for SqliteStore {
                 let bad = |bad| self.location.bad_cell("tokens", "(the store)", &bad);
                 note = Some(incarnation::noted(&cells).map_err(bad)?);
             } else {
-                token = self.token(&cells)?;
+                let bad = |bad| {
+                    self.location
+                        .bad_cell("tokens", &group_of(cells.clone()), &bad)
+                };
+                token = token::row(&mut cells.clone()).map_err(bad)?;
                 in_queue = cells.after(TOKEN.len()).flag().unwrap_or(true);
             }
         }
@@ -143,22 +136,10 @@ impl Tokens for SqliteStore {
         let queues = self.queue(sql!("waiters"), &[])?;
         let now = self.clock.now();
         drop(transaction);
-        let mut listing = Listing {
-            rows: Vec::new(),
-            unreadable: Vec::new(),
-            now,
+        let bad_row = |group: &str, bad: &BadColumn| self.location.bad_cell("tokens", group, bad);
+        Ok(Listing {
             queues,
-        };
-        for row in &found {
-            let cells = Cells::new(&TOKEN, row);
-            match self.token(&cells) {
-                Ok(token) => listing.rows.extend(token),
-                Err(error) => listing.unreadable.push(Unreadable {
-                    group: group_of(cells),
-                    error,
-                }),
-            }
-        }
-        Ok(listing)
+            ..token::list(&TOKEN, &found, 0, now, bad_row)
+        })
     }
 }

@@ -4,16 +4,16 @@ use std::time::Instant;
 
 use super::{Server, SqlStore, check};
 use crate::store::net::session::{Failed, Link};
-use crate::store::pruning::{Note, Outlived, Seen};
+use crate::store::pruning::{Note, Outlived};
 use crate::store::sql::Statements;
+use crate::store::sql::cell::text;
 use crate::store::sql::cell::{BadColumn, Cell, Cells, Column, Kind, Rows, flag, group_of};
-use crate::store::sql::cell::{number, text};
-use crate::store::sql::records::{self, Reads};
+use crate::store::sql::records::{self, Reads, SEEN, seen};
 use crate::store::sql::table::{KEYS, OUTPUTS, REFUSALS};
 use crate::store::sql::token::{self, TOKEN};
 use crate::store::sql::waiter::{self, WAITER};
 use crate::store::{ActQuery, PRUNE_BATCH, Records, RefusalQuery, Retention, RunQuery};
-use crate::store::{Listing, Reading, StoreError, Unreadable};
+use crate::store::{Listing, Reading, StoreError};
 use crate::token::refusal_record::{LEAST_PAUSE, SAME_RECORD};
 use crate::token::{
     ActRecord, Fence, GroupName, IncarnationNote, OnceMark, OutputRecord, QueueEntry, Recorded,
@@ -119,23 +119,8 @@ where
             check::<Self>(self.connection.store_name(), oldest)?;
             self.checked = true;
         }
-        let mut listing = Listing {
-            rows: Vec::new(),
-            unreadable: Vec::new(),
-            now,
-            queues: Vec::new(),
-        };
-        for row in rows {
-            let cells = Cells::new(columns, row).after(IN_ANSWER);
-            match token::row(&mut cells.clone()) {
-                Ok(token) => listing.rows.extend(token),
-                Err(bad) => listing.unreadable.push(Unreadable {
-                    group: group_of(cells),
-                    error: self.bad_column("tokens", &bad),
-                }),
-            }
-        }
-        Ok(listing)
+        let bad_row = |_: &str, bad: &BadColumn| self.bad_column("tokens", bad);
+        Ok(token::list(columns, rows, IN_ANSWER, now, bad_row))
     }
 
     /// The waiters in an answer of `read.sql`.
@@ -164,12 +149,7 @@ where
     /// too old. So the token's row is locked only while the note is written.
     fn prune_a_batch(&mut self, group: &GroupName, retention: Retention) -> Result<(), Failed> {
         let begun = Instant::now();
-        let columns = [
-            NOW.as_slice(),
-            &[text("pruning_note"), number("fence")],
-            &[Column::new("started_at", Kind::Time)],
-        ]
-        .concat();
+        let columns = [NOW.as_slice(), &[text("pruning_note")], &SEEN].concat();
         let batch = Cell::number(i64::from(PRUNE_BATCH));
         let values = [Cell::text(group), batch.clone()];
         let rows = self.ask(self.timeout, Self::TABLES.prune_look, &values, &columns)?;
@@ -181,9 +161,8 @@ where
         let now = now.map_err(|bad| Failed::by(self.bad_time(&bad)))?;
         let text = cells.text().ok().flatten();
         let last = text.and_then(Note::from_text);
-        let runs = rows.iter();
-        let runs = runs.filter_map(|row| seen(Cells::new(&columns, row).after(NOW.len() + 1)));
-        let note = Note::next(last, &now, false, &mut runs.collect::<Vec<_>>(), retention);
+        let mut runs = seen(&columns, &rows, NOW.len() + 1);
+        let note = Note::next(last, &now, false, &mut runs, retention);
         let outlived = note.outlived(retention);
         let values = [
             Cell::text(group),
@@ -207,14 +186,6 @@ where
         let left = self.timeout.saturating_sub(begun.elapsed());
         self.ask(left, Self::TABLES.prune, &values, &[]).map(drop)
     }
-}
-
-/// A run as evidence of time; none if there is no run, or its cells are malformed.
-fn seen(mut cells: Cells<'_>) -> Option<Seen> {
-    Some(Seen {
-        fence: Fence(cells.number().ok()??),
-        started_at: cells.wall().ok()??,
-    })
 }
 
 impl<L: Link, O> Reads for SqlStore<L, O>
