@@ -136,7 +136,7 @@ impl Server for MysqlStore {
     ) -> Result<Rows, Failed> {
         let statement = self.own.statements.of(statement, values);
         let answer = self.connection.ask(limit, &*statement)?;
-        Ok(rows(&answer, 0, columns))
+        Ok(rows(&answer, columns))
     }
 
     fn is_without_tables(failed: &Failed) -> bool {

@@ -132,7 +132,7 @@ impl Server for PostgresStore {
         let statement = self.own.statements.of(statement);
         let question = Question::Typed(&statement, values);
         let rows = self.connection.ask(limit, &question)?;
-        let rows = rows.into_iter().map(|row| cells(&row, 0, columns));
+        let rows = rows.into_iter().map(|row| cells(&row, columns));
         Ok(rows.collect())
     }
 

@@ -7,26 +7,25 @@ use jiff::SignedDuration;
 use jiff::civil::DateTime;
 
 use super::wire::Answer;
-use crate::store::sql::cell::{BadColumn, Cell, Column, Kind, LAST_WALL_MS, stamp, wall};
+use crate::store::sql::cell::{BadColumn, Cell, Column, Kind, LAST_WALL_MS, Rows, stamp, wall};
 use crate::token::WallTime;
 
 const START: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
-/// The rows of an answer in these columns, of which the first is the answer's column `from`.
-pub(super) fn rows(answer: &Answer, from: usize, columns: &[Column]) -> Vec<Vec<Cell>> {
-    let row = |row| {
-        let mut cells = Cells::new(answer, row, from);
-        let cell = |column: &Column| {
-            let found = cells.of(column.kind);
-            found.unwrap_or_else(|bad| Cell::Bad(Box::new(BadColumn::of(column.name, bad.what))))
-        };
-        columns.iter().map(cell).collect()
+/// The rows of an answer in these columns.
+pub(super) fn rows(answer: &Answer, columns: &[Column]) -> Rows {
+    let rows = answer.rows.iter();
+    rows.map(|row| cells(answer, row, columns)).collect()
+}
+
+/// The cells of a row in these columns.
+pub(super) fn cells(answer: &Answer, row: &[Option<Vec<u8>>], columns: &[Column]) -> Vec<Cell> {
+    let mut cells = Cells::new(answer, row, 0);
+    let cell = |column: &Column| {
+        let found = cells.of(column.kind);
+        found.unwrap_or_else(|bad| Cell::Bad(Box::new(BadColumn::of(column.name, bad.what))))
     };
-    answer
-        .rows
-        .iter()
-        .map(|cells| row(cells.as_slice()))
-        .collect()
+    columns.iter().map(cell).collect()
 }
 
 /// Reads a row's cells from left to right.

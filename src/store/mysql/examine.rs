@@ -10,7 +10,7 @@ mod tables;
 
 use std::time::Duration;
 
-use super::cells::{Cells, rows};
+use super::cells::{Cells, cells};
 use super::link::Session;
 use super::settings::Settings;
 use super::statements::{Statements, WHICH_SERVER, sql};
@@ -18,8 +18,8 @@ use crate::store::Trouble;
 use crate::store::checkup::clock::{Sample, judge};
 use crate::store::checkup::{Check, Tell, advice};
 use crate::store::net::host::{Host, Settings as _};
-use crate::store::sql::cell::{Cell, Cells as Row};
-use crate::store::sql::token::{self, TOKEN};
+use crate::store::sql::cell::Cell;
+use crate::store::sql::server::tables::token_in;
 use crate::token::{GroupName, Timing};
 
 use self::durability::Facts;
@@ -205,9 +205,8 @@ impl Server<'_, '_> {
         let values = [Cell::text(group), Cell::Text(None)];
         let statement = Statements::default().of(sql!("read"), &values);
         let answer = self.ask("group", &statement)?;
-        // After the time, in two columns, and the oldest reader.
-        let rows = rows(&answer, 3, &TOKEN);
-        let check = match token::row(&mut Row::new(&TOKEN, rows.first()?)) {
+        let row = answer.rows.first()?;
+        let check = match token_in(|columns| cells(&answer, row, columns)) {
             Ok(row) => advice::group(group, row.as_ref(), timing),
             Err(bad) => Check::fail(
                 "group",

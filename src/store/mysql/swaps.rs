@@ -83,7 +83,7 @@ impl MysqlStore {
                 // An administrator's script that is run again makes the procedures anew in MySQL.
                 Err(failed) if failed.code() == Some(code::NO_PROCEDURE) && may_wait => Ok(None),
                 Err(failed) => Err(failed.error),
-                Ok(found) => match self.outcome(&rows(&found, 0, &answer()))? {
+                Ok(found) => match self.outcome(&rows(&found, &answer()))? {
                     Outcome::Locked | Outcome::Held if may_wait => Ok(None),
                     outcome => Ok(Some(outcome)),
                 },

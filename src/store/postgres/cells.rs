@@ -11,10 +11,10 @@ use super::clock_epoch::epoch_of;
 use crate::store::sql::cell::{BadColumn, Cell, Column, Kind, instant, stamp, wall};
 use crate::token::WallTime;
 
-/// The cells of a row in these columns, of which the first is the row's column `from`. A clock epoch is in two
-/// columns: when the server was started, and the file name that contains its timeline.
-pub(super) fn cells(row: &Row, from: usize, columns: &[Column]) -> Vec<Cell> {
-    let mut next = from;
+/// The cells of a row in these columns. A clock epoch is in two: when the server was started, and the file name
+/// that contains its timeline.
+pub(super) fn cells(row: &Row, columns: &[Column]) -> Vec<Cell> {
+    let mut next = 0;
     let mut cell = |column: &Column| {
         let at = next;
         next += if column.kind == Kind::Epoch { 2 } else { 1 };

@@ -27,8 +27,8 @@ use crate::store::checkup::clock::{Sample, judge, offset};
 use crate::store::checkup::{Check, Tell, advice};
 use crate::store::net::host::{Host, Settings as _};
 use crate::store::net::lookout::Identify;
-use crate::store::sql::cell::{Cell, Cells};
-use crate::store::sql::token::{self, TOKEN};
+use crate::store::sql::cell::Cell;
+use crate::store::sql::server::tables::token_in;
 use crate::token::{GroupName, Timing};
 
 /// The oldest supported release, as `server_version_num`.
@@ -189,9 +189,7 @@ impl Server<'_, '_> {
         let Some(row) = rows.as_ref().and_then(|rows| rows.first()) else {
             return Ok(());
         };
-        // After the time, in three columns, and the oldest reader.
-        let row = cells(row, 4, &TOKEN);
-        let check = match token::row(&mut Cells::new(&TOKEN, &row)) {
+        let check = match token_in(|columns| cells(row, columns)) {
             Ok(row) => advice::group(group, row.as_ref(), timing),
             Err(bad) => Check::fail(
                 "group",

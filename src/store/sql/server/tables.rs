@@ -17,7 +17,7 @@ use crate::store::{Listing, Reading, StoreError};
 use crate::token::refusal_record::{LEAST_PAUSE, SAME_RECORD};
 use crate::token::{
     ActRecord, Fence, GroupName, IncarnationNote, OnceMark, OutputRecord, QueueEntry, Recorded,
-    RefusalRecord, RefusalTotal, RunRecord, SessionId, Version,
+    RefusalRecord, RefusalTotal, Row, RunRecord, SessionId, Version,
 };
 
 /// The time of an answer, with its clock epoch.
@@ -44,6 +44,15 @@ const IN_ANSWER: usize = NOW.len() + 1;
 fn columns_of_list() -> Vec<Column> {
     let head = NOW.into_iter().chain([text("oldest_reader")]);
     head.chain(TOKEN).collect()
+}
+
+/// The token in a row of `read.sql`, whose cells in these columns `decode` gives.
+pub(in crate::store) fn token_in(
+    decode: impl FnOnce(&[Column]) -> Vec<Cell>,
+) -> Result<Option<Row>, BadColumn> {
+    let columns = columns_of_list();
+    let row = decode(&columns);
+    token::row(&mut Cells::new(&columns, &row).after(IN_ANSWER))
 }
 
 impl<L: Link, O> SqlStore<L, O>
