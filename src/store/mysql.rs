@@ -54,7 +54,6 @@ use super::net::options::{BadSettings, ProcessEnvironment};
 use super::net::session::Failed;
 use super::sql::cell::{BadColumn, Cell, Cells, Column, Rows, flag, number, text};
 use super::sql::server::{Server, SqlStore, TableStatements, table_statements};
-use super::sql::{self, record_statements};
 use crate::token::{Memory, Recorded, RunRecord, StoreTime};
 
 /// A token store in a database of MySQL or MariaDB.
@@ -111,7 +110,6 @@ impl MysqlStore {
 }
 
 impl Server for MysqlStore {
-    const RECORDS: &'static sql::Statements = &record_statements!("mysql");
     const TABLES: &'static TableStatements = &table_statements!("mysql");
     const NOTE: &'static [Column] = &[
         text("note"),

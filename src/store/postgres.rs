@@ -60,7 +60,6 @@ use super::net::options::{BadSettings, ProcessEnvironment};
 use super::net::session::Failed;
 use super::sql::cell::{Cell, Cells, Column, Rows, flag, number, text};
 use super::sql::server::{Server, SqlStore, TableStatements, table_statements};
-use super::sql::{self, record_statements};
 use crate::token::{Memory, Recorded, RunRecord, StoreTime};
 
 /// A token store in a PostgreSQL database.
@@ -106,7 +105,6 @@ impl PostgresStore {
 }
 
 impl Server for PostgresStore {
-    const RECORDS: &'static sql::Statements = &record_statements!("postgres");
     const TABLES: &'static TableStatements = &table_statements!("postgres");
     const NOTE: &'static [Column] = &[
         text("note"),

@@ -2,7 +2,6 @@
 //! trusted: an administrator may have changed them.
 
 use std::fmt::Display;
-use std::slice::Iter;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::token::document::BadDocument;
@@ -170,52 +169,41 @@ pub(in crate::store) const fn stamp(wall: WallTime) -> Stamp {
 pub type Rows = Vec<Vec<Cell>>;
 
 /// Reads a row's cells from left to right.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct Cells<'a> {
-    cells: Iter<'a, Cell>,
-    columns: Iter<'a, Column>,
-    /// The name of the last column.
-    last: &'a str,
+    columns: &'a [Column],
+    row: &'a [Cell],
+    next: usize,
 }
 
 impl<'a> Cells<'a> {
     /// The cells of a row of these columns.
-    pub fn new(columns: &'a [Column], row: &'a [Cell]) -> Self {
+    pub const fn new(columns: &'a [Column], row: &'a [Cell]) -> Self {
         Self {
-            cells: row.iter(),
-            columns: columns.iter(),
-            last: "?",
+            columns,
+            row,
+            next: 0,
         }
     }
 
     /// The same without the next columns.
     #[must_use]
-    pub fn after(&self, count: usize) -> Self {
+    pub const fn after(self, count: usize) -> Self {
         Self {
-            cells: self
-                .cells
-                .as_slice()
-                .get(count..)
-                .unwrap_or_default()
-                .iter(),
-            columns: self
-                .columns
-                .as_slice()
-                .get(count..)
-                .unwrap_or_default()
-                .iter(),
-            last: self.last,
+            next: self.next + count,
+            ..self
         }
     }
 
     /// An error in the last column.
     pub fn bad(&self, what: impl Display) -> BadColumn {
-        BadColumn::of(self.last, what)
+        let last = self.columns.get(self.next.saturating_sub(1));
+        BadColumn::of(last.map_or("?", |column| column.name), what)
     }
 
     fn cell(&mut self) -> Result<&'a Cell, BadColumn> {
-        self.last = self.columns.next().map_or("?", |column| column.name);
-        match self.cells.next() {
+        self.next += 1;
+        match self.row.get(self.next - 1) {
             Some(Cell::Bad(bad)) => Err(bad.as_ref().clone()),
             Some(cell) => Ok(cell),
             None => Err(self.bad("is missing")),

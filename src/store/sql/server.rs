@@ -36,10 +36,6 @@ pub(in crate::store) struct SqlStore<L: Link, O> {
 
 /// A database on a server: what its [`SqlStore`] needs.
 pub(in crate::store) trait Server: Send {
-    /// The statements that read records.
-    const RECORDS: &'static Statements;
-
-    /// The other statements for the tables.
     const TABLES: &'static TableStatements;
 
     /// What an answer of `read.sql` tells of the store's memory.
@@ -92,9 +88,10 @@ pub(in crate::store) trait Server: Send {
     fn rest(&mut self) {}
 }
 
-/// The statements for the tables of a server, besides those that read records. Each is a file with its name.
+/// The statements for the tables of a server. Each is a file with its name.
 #[derive(Debug)]
 pub(in crate::store) struct TableStatements {
+    pub(in crate::store) records: Statements,
     /// One row with all that a look needs, for each waiter: group; key or NULL.
     pub(in crate::store) read: &'static str,
     pub(in crate::store) list: &'static str,
@@ -117,6 +114,7 @@ pub(in crate::store) struct TableStatements {
 macro_rules! table_statements {
     ($database:literal) => {
         $crate::store::sql::server::TableStatements {
+            records: $crate::store::sql::record_statements!($database),
             read: $crate::store::sql::statement!($database, "read"),
             list: $crate::store::sql::statement!($database, "list"),
             queues: $crate::store::sql::statement!($database, "queues"),

@@ -25,7 +25,7 @@ pub const TOKEN: [Column; 9] = [
 ];
 
 /// The token in these cells; `None` if there is none.
-pub fn row(c: &mut Cells<'_>) -> Result<Option<Row>, BadColumn> {
+pub fn row(mut c: Cells<'_>) -> Result<Option<Row>, BadColumn> {
     let Some(group) = c.text()? else {
         return Ok(None);
     };
@@ -58,7 +58,7 @@ pub fn list(
     };
     for cells in rows {
         let cells = Cells::new(columns, cells).after(first);
-        match row(&mut cells.clone()) {
+        match row(cells) {
             Ok(token) => listing.rows.extend(token),
             Err(bad) => {
                 let group = group_of(cells);

@@ -76,7 +76,7 @@ pub fn waiter(c: &mut Cells<'_>) -> Result<Option<QueueEntry>, BadColumn> {
 }
 
 /// The waiter in these cells with its group before it.
-pub fn in_group(c: &mut Cells<'_>) -> Result<(GroupName, QueueEntry), BadColumn> {
+pub fn in_group(mut c: Cells<'_>) -> Result<(GroupName, QueueEntry), BadColumn> {
     let group = GroupName::new(c.needed(Cells::text)?).map_err(|why| c.bad(why))?;
     Ok((group, c.needed(waiter)?))
 }

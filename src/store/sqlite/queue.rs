@@ -60,7 +60,7 @@ fn entries(
 ) -> Result<Vec<(GroupName, QueueEntry)>, StoreError> {
     let entry = |row: &Vec<Cell>| {
         let cells = Cells::new(columns, row);
-        let entry = waiter::in_group(&mut cells.clone());
+        let entry = waiter::in_group(cells);
         entry.map_err(|bad| file.bad_cell("waiters", &group_of(cells), &bad))
     };
     rows.iter().map(entry).collect()

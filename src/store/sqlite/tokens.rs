@@ -76,15 +76,12 @@ impl Tokens for SqliteStore {
         let (mut note, mut token, mut in_queue) = (None, None, false);
         for row in &rows {
             let cells = Cells::new(&columns, row);
-            if group_of(cells.clone()) == incarnation::NOTE {
+            if group_of(cells) == incarnation::NOTE {
                 let bad = |bad| self.location.bad_cell("tokens", "(the store)", &bad);
                 note = Some(incarnation::noted(&cells).map_err(bad)?);
             } else {
-                let bad = |bad| {
-                    self.location
-                        .bad_cell("tokens", &group_of(cells.clone()), &bad)
-                };
-                token = token::row(&mut cells.clone()).map_err(bad)?;
+                let bad = |bad| self.location.bad_cell("tokens", &group_of(cells), &bad);
+                token = token::row(cells).map_err(bad)?;
                 in_queue = cells.after(TOKEN.len()).flag().unwrap_or(true);
             }
         }

@@ -52,7 +52,7 @@ pub(in crate::store) fn token_in(
 ) -> Result<Option<Row>, BadColumn> {
     let columns = columns_of_list();
     let row = decode(&columns);
-    token::row(&mut Cells::new(&columns, &row).after(IN_ANSWER))
+    token::row(Cells::new(&columns, &row).after(IN_ANSWER))
 }
 
 impl<L: Link, O> SqlStore<L, O>
@@ -87,7 +87,7 @@ where
         Ok(Reading {
             row: found.rows.pop(),
             queue: self.queue(&columns, &rows)?,
-            memory: self.memory(note.clone(), &found.now)?,
+            memory: self.memory(note, &found.now)?,
             done: done
                 .map_err(|bad| self.bad_column(KEYS.name, &bad))?
                 .map(Box::new),
@@ -110,7 +110,7 @@ where
         let rows = rows.map_err(|failed| failed.error)?;
         let waiters = rows.iter().map(|row| {
             let cells = Cells::new(&columns, row);
-            let found = waiter::in_group(&mut cells.clone());
+            let found = waiter::in_group(cells);
             let found = found.map_err(|bad| self.bad_column("waiters", &bad));
             (group_of(cells), found)
         });
@@ -202,7 +202,7 @@ where
     Self: Server,
 {
     fn statements(&self) -> &'static Statements {
-        Self::RECORDS
+        &Self::TABLES.records
     }
 
     fn select(
