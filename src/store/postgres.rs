@@ -68,7 +68,6 @@ pub(in crate::store) type PostgresStore = SqlStore<Link, Postgres>;
 /// The state of a store that only PostgreSQL has.
 pub(in crate::store) struct Postgres {
     statements: Statements,
-    schema: String,
     /// Whether notifications arrive: they do not behind a pooler that changes the server process
     /// under this connection.
     gets_notifications: bool,
@@ -86,10 +85,8 @@ pub fn settings(text: &str, application: &str) -> Result<Settings, BadSettings> 
 impl PostgresStore {
     /// A store that connects at its first request. A call takes at most `timeout`.
     pub(in crate::store) fn new(settings: Settings, timeout: Duration) -> Self {
-        let schema = settings.schema.clone();
         let own = Postgres {
-            statements: Statements::new(&schema),
-            schema,
+            statements: Statements::new(&settings.schema),
             gets_notifications: true,
         };
         Self::over(settings, timeout, own)
@@ -147,11 +144,11 @@ impl Server for PostgresStore {
     }
 
     fn place(&self) -> String {
-        format!("schema {:?}", self.own.schema)
+        format!("schema {:?}", self.connection.settings().schema)
     }
 
     fn table(&self, name: &str) -> String {
-        format!("{}.{name}", self.own.schema)
+        format!("{}.{name}", self.connection.settings().schema)
     }
 
     fn memory(&mut self, note: Cells<'_>, now: &StoreTime) -> Result<Memory, StoreError> {

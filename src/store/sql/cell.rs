@@ -19,7 +19,7 @@ pub enum Cell {
     Number(Option<i64>),
     /// A wall time.
     Time(Option<WallTime>),
-    /// A time of the store's clock, of a kind of column that has a tick and a wall time.
+    /// A time of the store's clock: a tick and a wall time.
     Stamp(Option<Stamp>),
     /// Yes or no; NULL is no.
     Flag(bool),
@@ -41,7 +41,7 @@ pub enum Kind {
     Stamp,
     /// Yes or no.
     Flag,
-    /// The clock epoch of the time of the answer: a text, which a store may put together from several columns.
+    /// The clock epoch of an answer's time: a text, which a store may put together from several columns.
     Epoch,
 }
 
@@ -186,7 +186,7 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// The same without the next columns.
+    /// The cells behind the next columns.
     #[must_use]
     pub const fn after(self, count: usize) -> Self {
         Self {

@@ -26,7 +26,7 @@ pub(in crate::store) struct SqlStore<L: Link, O> {
     pub(in crate::store) connection: Session<L>,
     /// The longest time of a call.
     pub(in crate::store) timeout: Duration,
-    /// Whether the tables are known to serve this program. Checked once: a holder goes on, whatever
+    /// True if the tables are known to serve this program. Checked once: a holder goes on, whatever
     /// happens to the tables meanwhile.
     checked: bool,
     /// The last read of records failed because the tables do not exist.
@@ -62,13 +62,13 @@ pub(in crate::store) trait Server: Send {
     /// Makes the tables if they do not exist; else checks that they serve this program.
     fn make(&mut self, limit: Duration) -> Result<(), StoreError>;
 
-    /// The place of the tables in words.
+    /// The place of the tables in messages, such as `schema "s"`.
     fn place(&self) -> String;
 
     /// A table's name in messages.
     fn table(&self, name: &str) -> String;
 
-    /// The error of a time whose clock epoch is missing, where that means more than a malformed cell.
+    /// The error of an answer whose time is malformed, if that shows another session of the server.
     fn lost_session(&self, _bad: &BadColumn) -> Option<StoreError> {
         None
     }
@@ -76,7 +76,7 @@ pub(in crate::store) trait Server: Send {
     /// What the store may have forgotten, by the note in an answer of `read.sql` at `now`.
     fn memory(&mut self, note: Cells<'_>, now: &StoreTime) -> Result<Memory, StoreError>;
 
-    /// Why nothing is granted, by the same.
+    /// Why nothing is granted, by the note in an answer of `read.sql`.
     fn refuses(&self, _note: Cells<'_>) -> Option<StoreError> {
         None
     }
@@ -178,7 +178,7 @@ where
         self.make(limit)
     }
 
-    /// Asks, and again with new tables if they are missing by this judgement of the answer.
+    /// Asks. If `is_missing` says of the answer that the tables do not exist, makes them and asks again.
     pub(in crate::store) fn ask_or_make(
         &mut self,
         statement: &'static str,

@@ -43,7 +43,7 @@ pub fn values(swap: &Swap) -> Vec<Cell> {
     values
 }
 
-/// The values of the record of a run alone, $1 to $24, in the same places.
+/// The values of the record of a run alone, in the places of [`values`]: $1 to $24.
 pub fn record(run: &RunRecord) -> Vec<Cell> {
     let mut values = vec![Cell::text(&run.group)];
     values.resize(14, Cell::Number(None));
@@ -88,8 +88,8 @@ pub fn note(swap: &NoteSwap, expiry: impl IntoIterator<Item = Cell>) -> Vec<Cell
     values
 }
 
-/// Tries again for a moment while another transaction is in the way, which `once` tells by `None`. It gets the
-/// time that is left, and whether it may say so again.
+/// Tries again for a moment while another transaction is in the way: then `once` returns `None`. It gets the time
+/// that is left, and true if it may return `None`.
 pub fn patiently<T>(
     timeout: Duration,
     mut once: impl FnMut(Duration, bool) -> Result<Option<T>, StoreError>,

@@ -125,7 +125,7 @@ fn check<T: DeserializeOwned>(value: &Value) -> Result<(), serde_json::Error> {
 }
 
 impl Table {
-    /// Its columns in an answer, with the document.
+    /// The columns of the table in an answer, with the document.
     #[must_use]
     pub fn answer(&self) -> Vec<cell::Column> {
         let columns = self.columns.iter();

@@ -118,7 +118,7 @@ where
         Ok(listing)
     }
 
-    /// The tokens in an answer of `read.sql` or `list.sql`, and the time.
+    /// The tokens in an answer of `read.sql` or `list.sql`, with its time.
     fn tokens(&mut self, columns: &[Column], rows: &Rows) -> Result<Listing, StoreError> {
         let first = rows.first().ok_or_else(|| self.no_answer())?;
         let mut head = Cells::new(columns, first);
