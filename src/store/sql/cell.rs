@@ -73,20 +73,6 @@ impl Column {
     }
 }
 
-impl Kind {
-    /// NULL in a column of this kind.
-    #[must_use]
-    pub const fn none(self) -> Cell {
-        match self {
-            Self::Number => Cell::Number(None),
-            Self::Time => Cell::Time(None),
-            Self::Stamp => Cell::Stamp(None),
-            Self::Flag => Cell::Flag(false),
-            Self::Text | Self::Epoch => Cell::Text(None),
-        }
-    }
-}
-
 impl Cell {
     /// The text of a value.
     pub fn text(from: &(impl ToString + ?Sized)) -> Self {
@@ -139,6 +125,16 @@ impl From<BadDocument> for BadColumn {
     fn from(bad: BadDocument) -> Self {
         Self::of("document", format!("has a field that is wrong: {bad}"))
     }
+}
+
+/// The beginning of a text, for messages.
+pub(in crate::store) fn shortened(text: &str) -> String {
+    const MOST: usize = 60;
+    let mut start: String = text.chars().take(MOST).collect();
+    if start.len() < text.len() {
+        start.push('…');
+    }
+    start
 }
 
 /// A wall time as it is written: a time outside 1970 to 9999 as the nearest one inside.

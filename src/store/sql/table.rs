@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::cell::{self, BadColumn, Cell, Kind};
+use super::cell::{self, BadColumn, Cell, Kind, shortened};
 use crate::token::WallTime;
 use crate::token::{ClientId, Fence, GroupName, Outcome, SessionId, Version};
 
@@ -136,7 +136,8 @@ impl Table {
     /// NULL in each column, and in the document.
     #[must_use]
     pub fn none(&self) -> Vec<Cell> {
-        let columns = self.columns.iter().map(|column| column.kind.none());
+        let mut fields = Map::new();
+        let columns = self.taken_from(&mut fields);
         columns.chain([Cell::Text(None)]).collect()
     }
 
@@ -145,19 +146,23 @@ impl Table {
     pub fn cells(&self, value: &impl Serialize) -> Vec<Cell> {
         // The values are structs whose maps have texts as keys: nothing can fail.
         let Ok(Value::Object(mut fields)) = serde_json::to_value(value) else {
-            return Vec::new();
+            return self.none();
         };
-        let mut cells: Vec<Cell> = Vec::with_capacity(self.columns.len() + 1);
-        for column in self.columns {
+        let mut cells: Vec<Cell> = self.taken_from(&mut fields).collect();
+        cells.push(Cell::text(&Value::Object(fields)));
+        cells
+    }
+
+    /// The cells of the columns, whose fields are taken out of these; NULL where there is none.
+    fn taken_from(&self, fields: &mut Map<String, Value>) -> impl Iterator<Item = Cell> {
+        self.columns.iter().map(|column| {
             let field = fields.remove(column.field);
-            cells.push(match column.kind {
+            match column.kind {
                 Kind::Text => Cell::Text(field.and_then(|it| it.as_str().map(str::to_owned))),
                 Kind::Time => Cell::Time(field.and_then(|it| it.as_i64()).map(WallTime)),
                 _ => Cell::Number(field.and_then(|it| it.as_i64())),
-            });
-        }
-        cells.push(Cell::text(&Value::Object(fields)));
-        cells
+            }
+        })
     }
 
     /// The value in a row: its columns, then its document.
@@ -205,15 +210,9 @@ impl Table {
 
 const DOCUMENT: &str = "document";
 
-/// Shows a wrong value in one line, shortened.
+/// A wrong value in one line, shortened.
 fn wrong(value: &Value, why: &serde_json::Error) -> String {
-    const MOST: usize = 60;
-    let text = value.to_string();
-    let mut shown: String = text.chars().take(MOST).collect();
-    if shown.len() < text.len() {
-        shown.push('…');
-    }
-    format!("is {shown}: {why}")
+    format!("is {}: {why}", shortened(&value.to_string()))
 }
 
 #[cfg(test)]

@@ -4,18 +4,8 @@ use rusqlite::types::{Type, Value, ValueRef};
 use rusqlite::{Connection, Row, params_from_iter};
 
 use super::wall;
-use crate::store::sql::cell::{BadColumn, Cell, Column, Kind, Rows};
+use crate::store::sql::cell::{BadColumn, Cell, Column, Kind, Rows, shortened};
 use crate::token::{Stamp, WallTime};
-
-/// Shows a wrong value in one line, shortened.
-fn shown(text: &str) -> String {
-    const MOST: usize = 60;
-    let mut start: String = text.chars().take(MOST).collect();
-    if start.len() < text.len() {
-        start.push('…');
-    }
-    format!("{start:?}")
-}
 
 const fn type_name(found: Type) -> &'static str {
     match found {
@@ -98,8 +88,8 @@ fn number(row: &Row<'_>, at: usize) -> Result<Option<i64>, String> {
 
 fn time(row: &Row<'_>, at: usize) -> Result<Option<WallTime>, String> {
     let wrong = |text| {
-        let text = shown(text);
-        format!("is {text}, not a time such as 2026-11-21T02:00:00.000Z")
+        let text = shortened(text);
+        format!("is {text:?}, not a time such as 2026-11-21T02:00:00.000Z")
     };
     let text = text(row, at)?;
     let wall = text.map(|text| wall::from_text(text).ok_or_else(|| wrong(text)));
