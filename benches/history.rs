@@ -17,8 +17,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use server::Server;
-use tokenrun::store::postgres::{PostgresStore, settings};
+use tokenrun::store::open::Opening;
 use tokenrun::store::sqlite::SqliteStore;
+use tokenrun::store::url::StoreUrl;
 use tokenrun::store::{Retention, Store};
 use tokenrun::token::{Fence, GroupName, ResourceName};
 
@@ -72,8 +73,14 @@ fn main() {
     let [empty, full] = [server.database(), server.database()];
     let urls = [empty.url(), full.url()];
     let open = || {
-        let settings = settings(&urls[1], "bench").unwrap();
-        Box::new(PostgresStore::new(settings, TIMEOUT)) as Box<dyn Store>
+        let opening = Opening {
+            timeout: TIMEOUT,
+            limit: TIMEOUT,
+            application: "bench",
+            state: None,
+        };
+        let url = StoreUrl::parse(&urls[1]).unwrap();
+        url.open(&opening, &mut |_| ()).unwrap().store
     };
     let fill = |age: &str| {
         full.sql(&rows_in_postgres(age));

@@ -28,13 +28,10 @@ mod link;
 mod listener;
 mod login;
 mod marks;
-mod prune;
 mod queue;
-mod records;
 pub mod schema;
 mod statements;
 mod swaps;
-mod tokens;
 mod wire;
 
 #[cfg(test)]
@@ -42,33 +39,29 @@ mod wire;
 #[allow(dead_code)]
 pub(crate) mod test_server;
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use self::cells::rows;
 use self::conninfo::resolve::resolve;
 use self::conninfo::text::parse;
-use self::link::{Missing as _, Session};
+use self::fault::code;
+use self::link::{Link, Missing as _};
 use self::listener::{Listener, SOON};
-use self::schema::Found;
 use self::settings::Settings;
 use self::statements::Statements;
-use super::net::host::Settings as _;
-use super::net::lookout::OtherServers;
+use super::StoreError;
 use super::net::options::{BadSettings, ProcessEnvironment};
 use super::net::session::Failed;
-use super::sql::cell::BadColumn;
-use super::{Lookout, Store, StoreError, first_look};
+use super::sql::cell::{BadColumn, Cell, Cells, Column, Rows, flag, number, text};
+use super::sql::server::{Server, SqlStore, TableStatements, table_statements};
+use crate::token::{Memory, Recorded, RunRecord, StoreTime};
 
 /// A token store in a database of MySQL or MariaDB.
-pub struct MysqlStore {
-    connection: Session,
+pub(in crate::store) type MysqlStore = SqlStore<Link, Mysql>;
+
+/// The state of a store that only MySQL has.
+pub(in crate::store) struct Mysql {
     statements: Statements,
-    timeout: Duration,
-    /// Whether the tables are known to serve this program. Checked once: a holder goes on, whatever
-    /// happens to the tables meanwhile.
-    checked: bool,
-    /// The last list failed because the tables do not exist.
-    lacks_tables: bool,
     /// Whether the server has read the procedure of swaps for this session's connection.
     is_prepared: bool,
     /// The name of the lock that this session holds while others wait for its token.
@@ -79,14 +72,6 @@ pub struct MysqlStore {
     bell: Option<Listener>,
     /// After how long it looks again if the holder has not taken the lock.
     looks_again: Duration,
-}
-
-impl std::fmt::Debug for MysqlStore {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("MysqlStore")
-            .field("name", &self.connection.store_name())
-            .finish_non_exhaustive()
-    }
 }
 
 /// The settings that a connection string and this process's environment yield. `application` is the
@@ -100,111 +85,103 @@ pub fn settings(text: &str, application: &str) -> Result<Settings, BadSettings> 
 
 impl MysqlStore {
     /// A store that connects at its first request. A call takes at most `timeout`.
-    #[must_use]
-    pub fn new(settings: Settings, timeout: Duration) -> Self {
+    pub(in crate::store) fn new(settings: Settings, timeout: Duration) -> Self {
         let settings = Settings {
             timeout,
             ..settings
         };
-        Self {
-            connection: Session::new(settings),
+        let own = Mysql {
             statements: Statements::default(),
-            timeout,
-            checked: false,
-            lacks_tables: false,
             is_prepared: false,
             rings: None,
             waits: false,
             bell: None,
             looks_again: SOON,
-        }
+        };
+        Self::over(settings, timeout, own)
     }
 
     /// The same, with another clock than the server's: a table with the time and its clock epoch.
     #[cfg(test)]
     pub(crate) fn with_clock(mut self, table: &str) -> Self {
-        self.statements = self.statements.with_clock(table);
+        self.own.statements = self.own.statements.with_clock(table);
         self
-    }
-
-    /// Makes the tables if they do not exist.
-    ///
-    /// # Errors
-    /// If the server is unusable, or the user may not make them.
-    pub fn init(&mut self) -> Result<(), StoreError> {
-        self.init_within(self.timeout)
-    }
-
-    fn init_within(&mut self, limit: Duration) -> Result<(), StoreError> {
-        first_look::check_time(limit, self.name())?;
-        let begun = Instant::now();
-        let found = schema::look(&mut self.connection, limit);
-        match found.map_err(|failed| failed.error)? {
-            Found::Complete(oldest) => {
-                schema::check(self.connection.store_name(), oldest.as_deref())
-            }
-            Found::Missing | Found::NoProcedures(_) => {
-                let left = limit.saturating_sub(begun.elapsed());
-                schema::make(&mut self.connection, &self.statements, left)
-            }
-        }
-    }
-
-    fn bad_column(&self, table: &str, bad: &BadColumn) -> StoreError {
-        StoreError::misconfigured(format!(
-            "the store {} can't be used: in the table {table}, {} {}",
-            self.connection.store_name(),
-            bad.column,
-            bad.what
-        ))
-        .remedy("correct it there")
-    }
-
-    fn no_answer(&self) -> StoreError {
-        StoreError::unavailable(format!(
-            "the store {} gave an empty answer",
-            self.connection.store_name()
-        ))
-    }
-
-    fn no_store(&self) -> StoreError {
-        StoreError::misconfigured(format!(
-            "there is no store in the database {:?} of {}: nothing has run with it yet, or --store \
-             names another",
-            self.connection.settings().database,
-            self.connection.store_name()
-        ))
-    }
-
-    /// Handles a failed list: without tables the list is empty.
-    fn listed(&self, failed: Failed) -> StoreError {
-        if failed.has_no_tables() {
-            return self.no_store();
-        }
-        failed.error
     }
 }
 
-impl Store for MysqlStore {
-    fn name(&self) -> &str {
-        self.connection.store_name()
+impl Server for MysqlStore {
+    const TABLES: &'static TableStatements = &table_statements!("mysql");
+    const NOTE: &'static [Column] = &[
+        text("note"),
+        number("note_version"),
+        text("server"),
+        text("made"),
+        text("engine_of_fences"),
+        flag("flushes"),
+        flag("read_only"),
+    ];
+    const UNSAID: [&'static str; 2] = [
+        "its table tokenrun_meta does not say whom it serves",
+        "put a backup back, or name another database with tokenrun_schema",
+    ];
+
+    fn ask(
+        &mut self,
+        limit: Duration,
+        statement: &'static str,
+        values: &[Cell],
+        columns: &[Column],
+    ) -> Result<Rows, Failed> {
+        let statement = self.own.statements.of(statement, values);
+        let answer = self.connection.ask(limit, &*statement)?;
+        Ok(rows(&answer, columns))
     }
 
-    fn limit_of_near(&mut self) -> Option<&mut Duration> {
-        let is_near = self.connection.settings().is_near();
-        is_near.then_some(&mut self.timeout)
+    fn is_without_tables(failed: &Failed) -> bool {
+        failed.has_no_tables()
     }
 
-    fn lookout(&self) -> Option<Arc<dyn Lookout>> {
-        let settings = self.connection.settings();
-        let others = OtherServers::of(settings, self.connection.in_use(), self.timeout)?;
-        Some(Arc::new(others))
+    fn is_not_allowed(failed: &Failed) -> bool {
+        failed.code().is_some_and(|it| code::DENIED.contains(&it))
+    }
+
+    fn make(&mut self, limit: Duration) -> Result<(), StoreError> {
+        self.make_tables(limit)
+    }
+
+    fn place(&self) -> String {
+        format!("database {:?}", self.connection.settings().database)
+    }
+
+    fn table(&self, name: &str) -> String {
+        format!("tokenrun_{name}")
+    }
+
+    /// The clock epoch is a variable of the session that this connection has set up.
+    fn lost_session(&self, bad: &BadColumn) -> Option<StoreError> {
+        let error = || {
+            let what = "another session of the server has answered than the one that was set up, so a proxy in \
+                        between changes sessions";
+            self.unusable(what).remedy(
+                "let the proxy keep each session on one connection (ProxySQL: transaction_persistent, no rules \
+                 for SELECT), or name the servers themselves in the store",
+            )
+        };
+        (bad.column == "epoch").then(error)
+    }
+
+    fn memory(&mut self, note: Cells<'_>, now: &StoreTime) -> Result<Memory, StoreError> {
+        self.remembered(note, now)
+    }
+
+    fn write_run(&mut self, run: &RunRecord) -> Result<Recorded, StoreError> {
+        self.record_alone(run)
     }
 
     /// A holder without waiters needs no connection until its next heartbeat.
-    fn idle(&mut self) {
-        if self.rings.is_none() && self.bell.is_none() {
-            self.is_prepared = false;
+    fn rest(&mut self) {
+        if self.own.rings.is_none() && self.own.bell.is_none() {
+            self.own.is_prepared = false;
             self.connection.close();
         }
     }

@@ -26,18 +26,17 @@ mod fault;
 mod incarnation;
 mod link;
 mod marks;
-mod prune;
 mod queue;
-mod records;
 mod statements;
 mod swaps;
 mod tls;
-mod tokens;
 
 #[cfg(test)]
 mod endless_tests;
 #[cfg(test)]
 mod incarnation_tests;
+#[cfg(test)]
+mod prune_tests;
 #[cfg(test)]
 mod swap_tests;
 #[cfg(test)]
@@ -45,45 +44,33 @@ mod swap_tests;
 #[allow(dead_code)]
 pub(crate) mod test_server;
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use self::cells::Cells;
+use tokio_postgres::error::SqlState;
+
+use self::call::Question;
+use self::cells::cells;
 use self::conninfo::resolve::resolve;
 use self::conninfo::settings::Settings;
 use self::conninfo::text::parse;
-use self::link::{Answered as _, Session};
+use self::link::{Answered as _, Link};
 use self::statements::Statements;
-use super::net::host::Settings as _;
-use super::net::lookout::OtherServers;
+use super::StoreError;
 use super::net::options::{BadSettings, ProcessEnvironment};
 use super::net::session::Failed;
-use super::sql::cell::BadColumn;
-use super::{Lookout, Store, StoreError, first_look};
-use crate::token::StoreTime;
+use super::sql::cell::{Cell, Cells, Column, Rows, flag, number, text};
+use super::sql::server::{Server, SqlStore, TableStatements, table_statements};
+use crate::token::{Memory, Recorded, RunRecord, StoreTime};
 
 /// A token store in a PostgreSQL database.
-pub struct PostgresStore {
-    connection: Session,
+pub(in crate::store) type PostgresStore = SqlStore<Link, Postgres>;
+
+/// The state of a store that only PostgreSQL has.
+pub(in crate::store) struct Postgres {
     statements: Statements,
-    schema: String,
-    timeout: Duration,
     /// Whether notifications arrive: they do not behind a pooler that changes the server process
     /// under this connection.
     gets_notifications: bool,
-    /// Whether the tables are known to serve this program. Checked once: a holder goes on, whatever
-    /// happens to the tables meanwhile.
-    checked: bool,
-    /// The last list failed because the tables do not exist.
-    lacks_tables: bool,
-}
-
-impl std::fmt::Debug for PostgresStore {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PostgresStore")
-            .field("name", &self.connection.store_name())
-            .finish_non_exhaustive()
-    }
 }
 
 /// The settings that a connection string and this process's environment yield. `application` is the
@@ -97,107 +84,89 @@ pub fn settings(text: &str, application: &str) -> Result<Settings, BadSettings> 
 
 impl PostgresStore {
     /// A store that connects at its first request. A call takes at most `timeout`.
-    #[must_use]
-    pub fn new(settings: Settings, timeout: Duration) -> Self {
-        let schema = settings.schema.clone();
-        Self {
-            statements: Statements::new(&schema),
-            schema,
-            connection: Session::new(settings),
-            timeout,
+    pub(in crate::store) fn new(settings: Settings, timeout: Duration) -> Self {
+        let own = Postgres {
+            statements: Statements::new(&settings.schema),
             gets_notifications: true,
-            checked: false,
-            lacks_tables: false,
-        }
+        };
+        Self::over(settings, timeout, own)
     }
 
     /// The same, with another clock than the server's: a statement for the time and its clock
     /// epoch.
     #[cfg(test)]
     pub(crate) fn with_clock(mut self, clock: &str) -> Self {
-        self.statements = self.statements.with_clock(clock);
+        self.own.statements = self.own.statements.with_clock(clock);
         self
-    }
-
-    /// Makes the tables if they do not exist.
-    ///
-    /// # Errors
-    /// If the server is unusable, or the role may not make them.
-    pub fn init(&mut self) -> Result<(), StoreError> {
-        self.init_within(self.timeout)
-    }
-
-    fn init_within(&mut self, limit: Duration) -> Result<(), StoreError> {
-        first_look::check_time(limit, self.name())?;
-        let begun = Instant::now();
-        let statement = self.statements.schema_version();
-        let found = self.connection.query(limit, &statement, &[]);
-        let left = limit.saturating_sub(begun.elapsed());
-        match found {
-            Ok(rows) => {
-                let oldest = rows.first().and_then(|row| row.try_get(1).ok()).flatten();
-                schema::check(self.connection.store_name(), oldest)
-            }
-            Err(failed) if failed.has_no_tables() => self.make_tables(left),
-            Err(failed) => Err(failed.error),
-        }
-    }
-
-    fn make_tables(&mut self, limit: Duration) -> Result<(), StoreError> {
-        schema::make(&mut self.connection, &self.statements, &self.schema, limit)
-    }
-
-    fn bad_column(&self, table: &str, bad: &BadColumn) -> StoreError {
-        StoreError::misconfigured(format!(
-            "the store {} can't be used: in the table {}.{table}, {} {}",
-            self.connection.store_name(),
-            self.schema,
-            bad.column,
-            bad.what
-        ))
-        .remedy("correct it there")
-    }
-
-    /// The server's time, from the first three columns of an answer.
-    fn now(&self, row: &tokio_postgres::Row) -> Result<StoreTime, StoreError> {
-        let time = Cells::new(row, 0).now();
-        time.map_err(|bad| self.bad_column("tokens", &bad))
-    }
-
-    fn no_answer(&self) -> StoreError {
-        StoreError::unavailable(format!(
-            "the store {} gave an empty answer",
-            self.connection.store_name()
-        ))
-    }
-
-    /// Handles a failed list: without tables the list is empty.
-    fn listed(&self, failed: Failed) -> StoreError {
-        if failed.has_no_tables() {
-            return StoreError::misconfigured(format!(
-                "there is no store in the schema {:?} of {}: nothing has run with it yet, or --store \
-                 names another",
-                self.schema,
-                self.connection.store_name()
-            ));
-        }
-        failed.error
     }
 }
 
-impl Store for PostgresStore {
-    fn name(&self) -> &str {
-        self.connection.store_name()
+impl Server for PostgresStore {
+    const TABLES: &'static TableStatements = &table_statements!("postgres");
+    const NOTE: &'static [Column] = &[
+        text("note"),
+        number("note_version"),
+        text("written_by"),
+        text("row_written_by"),
+        text("database"),
+        flag("durable"),
+        flag("logged"),
+    ];
+    const UNSAID: [&'static str; 2] = [
+        "its table meta does not say which programs it is for",
+        "put a backup back, or name another schema with tokenrun_schema",
+    ];
+
+    fn ask(
+        &mut self,
+        limit: Duration,
+        statement: &'static str,
+        values: &[Cell],
+        columns: &[Column],
+    ) -> Result<Rows, Failed> {
+        let statement = self.own.statements.of(statement);
+        let question = Question::Typed(&statement, values);
+        let rows = self.connection.ask(limit, &question)?;
+        let rows = rows.into_iter().map(|row| cells(&row, columns));
+        Ok(rows.collect())
     }
 
-    fn limit_of_near(&mut self) -> Option<&mut Duration> {
-        let is_near = self.connection.settings().is_near();
-        is_near.then_some(&mut self.timeout)
+    fn is_without_tables(failed: &Failed) -> bool {
+        failed.has_no_tables()
     }
 
-    fn lookout(&self) -> Option<Arc<dyn Lookout>> {
-        let settings = self.connection.settings();
-        let others = OtherServers::of(settings, self.connection.in_use(), self.timeout)?;
-        Some(Arc::new(others))
+    fn is_not_allowed(failed: &Failed) -> bool {
+        failed.is(&SqlState::INSUFFICIENT_PRIVILEGE)
+    }
+
+    fn make(&mut self, limit: Duration) -> Result<(), StoreError> {
+        self.make_tables(limit)
+    }
+
+    fn place(&self) -> String {
+        format!("schema {:?}", self.connection.settings().schema)
+    }
+
+    fn table(&self, name: &str) -> String {
+        format!("{}.{name}", self.connection.settings().schema)
+    }
+
+    fn memory(&mut self, note: Cells<'_>, now: &StoreTime) -> Result<Memory, StoreError> {
+        self.remembered(note, now)
+    }
+
+    /// A crash would empty a table that is not logged, and forget every grant.
+    fn refuses(&self, note: Cells<'_>) -> Option<StoreError> {
+        let is_logged = note.after(Self::NOTE.len() - 1).flag();
+        let error = || {
+            let what =
+                "its table tokens is not logged, so a crash of the server would forget every grant";
+            self.unusable(what).remedy("ALTER TABLE tokens SET LOGGED")
+        };
+        (is_logged != Ok(true)).then(error)
+    }
+
+    fn write_run(&mut self, run: &RunRecord) -> Result<Recorded, StoreError> {
+        self.record_alone(run)
     }
 }

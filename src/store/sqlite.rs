@@ -21,12 +21,7 @@
 /// A statement, by the name of its file.
 macro_rules! sql {
     ($name:literal) => {
-        include_str!(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/src/store/sql/sqlite/",
-            $name,
-            ".sql"
-        ))
+        $crate::store::sql::statement!("sqlite", $name)
     };
 }
 
@@ -38,16 +33,13 @@ mod companion;
 mod fault;
 mod file;
 mod incarnation;
-mod kept;
 mod lock_owner;
 mod marks;
 mod notifier;
 mod prune;
 mod queue;
 mod records;
-mod rows;
 mod schema;
-mod swap;
 mod tokens;
 mod wall;
 mod write;
@@ -76,11 +68,13 @@ use rusqlite::config::DbConfig;
 use rusqlite::hooks::Wal;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
+use self::cells::read;
 use self::clock::{Clock, HostClock};
 use self::companion::companion;
 use self::fault::Location;
 use self::file::OpenFile;
-use self::kept::{Kept, WriteError};
+use self::write::{Kept, WriteError};
+use super::sql::cell::{Cell, Column, Rows};
 use super::{Answer, Request};
 use super::{Store, StoreError, Trouble};
 use crate::sys::errno::Errno;
@@ -314,20 +308,9 @@ impl SqliteStore {
         })
     }
 
-    fn rows<T>(
-        &self,
-        sql: &str,
-        parameters: impl rusqlite::Params,
-        mut take: impl FnMut(&rusqlite::Row<'_>) -> Result<T, StoreError>,
-    ) -> Result<Vec<T>, StoreError> {
-        let fault = |error: rusqlite::Error| self.fault("read it", &error);
-        let mut statement = self.connection.prepare_cached(sql).map_err(fault)?;
-        let mut rows = statement.query(parameters).map_err(fault)?;
-        let mut taken = Vec::new();
-        while let Some(row) = rows.next().map_err(fault)? {
-            taken.push(take(row)?);
-        }
-        Ok(taken)
+    fn rows(&self, sql: &str, values: &[Cell], columns: &[Column]) -> Result<Rows, StoreError> {
+        let rows = read(&self.connection, sql, values, columns);
+        rows.map_err(|error| self.fault("read it", &error))
     }
 
     /// Starts a read-only transaction.
@@ -335,14 +318,6 @@ impl SqliteStore {
         self.file.check_still_there(&self.location)?;
         Transaction::new_unchecked(&self.connection, TransactionBehavior::Deferred)
             .map_err(|error| self.fault("read it", &error))
-    }
-}
-
-/// The group in the first column, for messages.
-fn group_in(row: &rusqlite::Row<'_>) -> String {
-    match row.get_ref(0) {
-        Ok(rusqlite::types::ValueRef::Text(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
-        _ => "?".into(),
     }
 }
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 use super::MysqlStore;
 use super::cells::Cells;
 use super::listener::{Listener, SOON};
+use crate::store::sql::waiter::channel;
 use crate::token::{GroupName, StampOf, State, Swap};
 
 /// How long a waiter asks for the lock at a time, in seconds: what a dead one has asked for is soon gone.
@@ -22,14 +23,9 @@ const LATEST: Duration = Duration::from_millis(250);
 /// How long a waiter may take to begin to listen.
 const LIMIT: Duration = Duration::from_millis(500);
 
-/// The name of a group's lock: 64 bits of FNV-1a, because it is shorter than a group's name may be. Two
-/// groups with one lock only look more often than they need.
+/// The name of a group's lock.
 fn name(database: &str, group: &GroupName) -> String {
-    let bytes = database.bytes().chain([0]).chain(group.as_str().bytes());
-    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    format!("tokenrun_{hash:016x}")
+    channel((database.bytes().chain([0])).chain(group.as_str().bytes()))
 }
 
 fn listening(name: &str) -> String {
@@ -46,7 +42,7 @@ impl MysqlStore {
         if holds {
             return None;
         }
-        let name = self.rings.take()?;
+        let name = self.own.rings.take()?;
         Some(format!("DO RELEASE_LOCK('{name}')"))
     }
 
@@ -54,11 +50,11 @@ impl MysqlStore {
     pub(super) fn held_on(&mut self, swap: &Swap) {
         let holds = matches!(swap.to.state, State::Running { .. });
         match swap.stamp {
-            Some(StampOf::Heartbeat) if holds && !self.waits => {
-                self.rings = None;
+            Some(StampOf::Heartbeat) if holds && !self.own.waits => {
+                self.own.rings = None;
                 self.connection.close();
             }
-            Some(StampOf::Heartbeat | StampOf::Granted) if holds && self.waits => {
+            Some(StampOf::Heartbeat | StampOf::Granted) if holds && self.own.waits => {
                 let name = self.lock_of(swap.group());
                 // It ends with the session, so it is asked for again after each new one.
                 let ask = format!(
@@ -68,7 +64,7 @@ impl MysqlStore {
                 let got = got
                     .ok()
                     .and_then(|answer| Cells::first(&answer)?.flag().ok());
-                self.rings = (got == Some(true)).then_some(name);
+                self.own.rings = (got == Some(true)).then_some(name);
             }
             _ => {}
         }
@@ -77,7 +73,7 @@ impl MysqlStore {
     /// Listens for the end of the run that this session waits for; if its holder has not taken the lock, for the
     /// end of a pause.
     pub(super) fn listen(&mut self, group: &GroupName) {
-        if self.bell.as_ref().is_some_and(|bell| bell.is_armed) {
+        if self.own.bell.as_ref().is_some_and(|bell| bell.is_armed) {
             return;
         }
         let name = self.lock_of(group);
@@ -86,19 +82,19 @@ impl MysqlStore {
         let used = self.connection.ask(limit, &used).ok();
         let statement = match used.and_then(|answer| Cells::first(&answer)?.flag().ok()) {
             Some(true) => {
-                self.looks_again = SOON;
+                self.own.looks_again = SOON;
                 listening(&name)
             }
             Some(false) => {
-                let pause = self.looks_again;
-                self.looks_again = pause.saturating_mul(2).min(LATEST);
+                let pause = self.own.looks_again;
+                self.own.looks_again = pause.saturating_mul(2).min(LATEST);
                 format!("SELECT SLEEP({})", pause.as_secs_f64())
             }
             None => return,
         };
-        let link = self.bell.take().map(|bell| bell.link);
+        let link = self.own.bell.take().map(|bell| bell.link);
         let link = self.connection.ask_aside(limit, link, &statement);
-        self.bell = link.map(|link| Listener {
+        self.own.bell = link.map(|link| Listener {
             link,
             is_armed: true,
         });
@@ -106,7 +102,7 @@ impl MysqlStore {
 
     /// Clears a notification, if there is one. Whether it says that the holder has given its lock up.
     pub(super) fn hear(&mut self) -> bool {
-        let Some(mut bell) = self.bell.take() else {
+        let Some(mut bell) = self.own.bell.take() else {
             return false;
         };
         let mut is_given_up = false;
@@ -119,7 +115,7 @@ impl MysqlStore {
             let got = Cells::first(&answer).and_then(|mut cells| cells.flag().ok());
             is_given_up = got == Some(true);
         }
-        self.bell = Some(bell);
+        self.own.bell = Some(bell);
         is_given_up
     }
 }

@@ -7,27 +7,26 @@ use jiff::SignedDuration;
 use jiff::civil::DateTime;
 
 use super::wire::Answer;
-use crate::store::sql::cell::{BadColumn, Cell, Kind};
-use crate::store::sql::table::Table;
-use crate::token::{ClockEpoch, Stamp, StoreTime, WallTime};
-
-/// 9999-12-31T23:59:59.999Z, the last time that is written.
-const LAST_WALL_MS: i64 = 253_402_300_799_999;
+use crate::store::sql::cell::{BadColumn, Cell, Column, Kind, LAST_WALL_MS, Rows, stamp, wall};
+use crate::token::WallTime;
 
 const START: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
-/// Where the token begins in an answer of `read.sql` or `list.sql`: after the time and the oldest
-/// reader.
-pub(super) const IN_ANSWER: usize = 3;
+/// The rows of an answer in these columns.
+pub(super) fn rows(answer: &Answer, columns: &[Column]) -> Rows {
+    let rows = answer.rows.iter();
+    rows.map(|row| cells(answer, row, columns)).collect()
+}
 
-/// Where an answer of `read.sql` goes on after the token's nine columns.
-pub(super) const AFTER_TOKEN: usize = IN_ANSWER + 9;
-
-/// The same after the waiter.
-pub(super) const AFTER_READING: usize = AFTER_TOKEN + 5;
-
-/// The same after the note, the names, and what else tells the server.
-pub(super) const AFTER_NOTE: usize = AFTER_READING + 7;
+/// The cells of a row in these columns.
+pub(super) fn cells(answer: &Answer, row: &[Option<Vec<u8>>], columns: &[Column]) -> Vec<Cell> {
+    let mut cells = Cells::new(answer, row, 0);
+    let cell = |column: &Column| {
+        let found = cells.of(column.kind);
+        found.unwrap_or_else(|bad| Cell::Bad(Box::new(BadColumn::of(column.name, bad.what))))
+    };
+    columns.iter().map(cell).collect()
+}
 
 /// Reads a row's cells from left to right.
 pub(super) struct Cells<'a> {
@@ -69,21 +68,10 @@ impl<'a> Cells<'a> {
         found.ok_or_else(|| self.bad("is NULL"))
     }
 
-    /// The group of a row that may be malformed, as far as it is readable.
-    pub(super) fn group(&mut self) -> String {
-        let text = self.text().ok().flatten();
-        text.unwrap_or("?").to_owned()
-    }
-
     pub(super) fn number(&mut self) -> Result<Option<i64>, BadColumn> {
         let text = self.text()?;
         let number = text.map(str::parse);
         number.transpose().map_err(|error| self.bad(error))
-    }
-
-    pub(super) fn needed_number(&mut self) -> Result<i64, BadColumn> {
-        let found = self.number()?;
-        found.ok_or_else(|| self.bad("is NULL"))
     }
 
     pub(super) fn flag(&mut self) -> Result<bool, BadColumn> {
@@ -96,58 +84,20 @@ impl<'a> Cells<'a> {
             return Ok(None);
         };
         let at: DateTime = text.parse().map_err(|error| self.bad(error))?;
-        match i64::try_from(at.duration_since(START).as_millis()) {
-            Ok(wall @ 0..=LAST_WALL_MS) => Ok(Some(WallTime(wall))),
-            Ok(..0) => Err(self.bad("lies before 1970")),
-            Ok(_) | Err(_) => Err(self.bad("lies beyond the year 9999")),
-        }
+        let wall = wall(at.duration_since(START).as_millis());
+        wall.map(Some).map_err(|what| self.bad(what))
     }
 
-    /// A stamp with its clock epoch; also the server's time with its own.
-    pub(super) fn time(&mut self) -> Result<StoreTime, BadColumn> {
-        let wall = self.wall()?;
-        let wall = wall.ok_or_else(|| self.bad("is NULL"))?;
-        Ok(StoreTime {
-            stamp: stamp(wall),
-            epoch: ClockEpoch(self.needed_text()?.to_owned()),
+    /// A cell of this kind.
+    fn of(&mut self, kind: Kind) -> Result<Cell, BadColumn> {
+        Ok(match kind {
+            Kind::Text | Kind::Epoch => Cell::Text(self.text()?.map(str::to_owned)),
+            Kind::Number => Cell::Number(self.number()?),
+            Kind::Flag => Cell::Flag(self.flag()?),
+            Kind::Time => Cell::Time(self.wall()?),
+            Kind::Stamp => Cell::Stamp(self.wall()?.map(stamp)),
         })
     }
-
-    /// How many sessions wait, in the answer of a swap; 0 in any other.
-    pub(super) fn waits(&mut self) -> i64 {
-        let column = self.names.iter().position(|name| name == "waits");
-        column.map_or(0, |at| {
-            self.next = at;
-            self.number().ok().flatten().unwrap_or(0)
-        })
-    }
-
-    /// A table's columns, then its document.
-    pub(super) fn of(&mut self, table: &Table) -> Result<Vec<Cell>, BadColumn> {
-        let mut found = Vec::with_capacity(table.columns.len() + 1);
-        for column in table.columns {
-            found.push(match column.kind {
-                Kind::Text => Cell::Text(self.text()?.map(str::to_owned)),
-                Kind::Number => Cell::Number(self.number()?),
-                Kind::Time => Cell::Time(self.wall()?),
-            });
-        }
-        found.push(Cell::Text(self.text()?.map(str::to_owned)));
-        Ok(found)
-    }
-}
-
-/// The server has one clock: the wall clock also measures ages.
-pub(super) const fn stamp(wall: WallTime) -> Stamp {
-    Stamp {
-        tick_ms: wall.0,
-        wall,
-    }
-}
-
-/// A length of time, in milliseconds.
-pub(super) fn millis(from: std::time::Duration) -> Cell {
-    Cell::number(i64::try_from(from.as_millis()).unwrap_or(i64::MAX))
 }
 
 /// A value as SQL has it. Texts are in hexadecimal digits: they mean the same whatever the server's
@@ -170,7 +120,8 @@ fn literal(cell: &Cell) -> String {
         Cell::Number(it) => number(it),
         Cell::Flag(flag) => Some(u8::from(*flag).to_string()),
         Cell::Time(wall) => wall.map(time),
-        Cell::Instant(_) => None,
+        Cell::Stamp(stamp) => stamp.map(|stamp| time(stamp.wall)),
+        Cell::Instant(_) | Cell::Bad(_) => None,
     };
     literal.unwrap_or_else(|| "NULL".to_owned())
 }

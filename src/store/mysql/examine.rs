@@ -2,19 +2,21 @@
 
 mod rules;
 
-use super::cells::Cells;
+use super::MysqlStore;
+use super::cells::{Cells, cells};
 use super::fault::{Said, code};
 use super::link::{Link, Missing as _};
 use super::schema::{self, Found};
 use super::settings::{Settings, SslMode};
 use super::statements::{PROCEDURES, Statements, WHICH_SERVER, sql};
-use super::tokens;
 use super::wire::Answer;
 use crate::store::checkup::rules::{Facts, Rule};
 use crate::store::checkup::walk::{self, Ended, Examined, For};
 use crate::store::checkup::{Check, Tell, clock};
 use crate::store::net::dial::{Ends, ends};
 use crate::store::sql::cell::Cell;
+use crate::store::sql::server::check;
+use crate::store::sql::server::tables::token_in;
 use crate::token::{GroupName, Timing};
 
 type Server<'a, 'b> = walk::Server<'a, 'b, Link>;
@@ -132,7 +134,11 @@ impl Examined for Link {
         let statement = Statements::default().of(sql!("read"), &values);
         let answer = ask(server, "group", &statement)?.unwrap_or_default();
         if let Some(row) = answer.rows.first() {
-            server.group(group, tokens::from_row(&answer, row), "tokenrun_tokens");
+            server.group(
+                group,
+                token_in(|columns| cells(&answer, row, columns)),
+                "tokenrun_tokens",
+            );
         }
         Ok(())
     }
@@ -192,7 +198,7 @@ fn rights(server: &mut Server<'_, '_>) -> Result<bool, Ended> {
     const STEP: &str = "rights";
     let serves = match schema::look(&mut server.session, server.limit) {
         Ok(Found::Complete(oldest) | Found::NoProcedures(oldest)) => {
-            schema::check(server.facts.text("database"), oldest.as_deref())
+            check::<MysqlStore>(server.facts.text("database"), oldest.as_deref())
         }
         Ok(Found::Missing) => {
             server.facts.flag("no_tables", true);

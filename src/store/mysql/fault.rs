@@ -8,7 +8,7 @@ use crate::store::Trouble;
 use crate::store::net::fault;
 use crate::store::net::tls::Remedies;
 
-pub(super) type Fault = fault::Fault<Said>;
+pub(in crate::store) type Fault = fault::Fault<Said>;
 
 const REMEDIES: Remedies = Remedies {
     not_offered: "set ssl_cert and ssl_key on the server; ssl-mode=PREFERRED does without",
@@ -18,7 +18,7 @@ const REMEDIES: Remedies = Remedies {
 
 /// What a server has said in place of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Said {
+pub(in crate::store) enum Said {
     /// An error.
     Server {
         code: u16,

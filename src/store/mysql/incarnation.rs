@@ -6,17 +6,13 @@
 use std::time::Duration;
 
 use super::MysqlStore;
-use super::cells::{AFTER_READING, Cells};
 use super::statements::sql;
-use super::swaps::Outcome;
-use super::tokens::expiry_values;
-use super::wire::Answer;
+use super::swaps::{Outcome, expiry_values};
 use crate::store::StoreError;
-use crate::store::sql::cell::{BadColumn, Cell};
-use crate::store::sql::table::ACTS;
-use crate::token::{
-    Incarnation, IncarnationNote, Memory, NoteSwap, Served, StoreTime, Swapped, Version,
-};
+use crate::store::sql::cell::{BadColumn, Cells, flag};
+use crate::store::sql::server::tables::noted;
+use crate::store::sql::swap;
+use crate::token::{Incarnation, IncarnationNote, Memory, NoteSwap, Served, StoreTime, Swapped};
 
 /// The only engine whose transactions and locks of rows tokenrun relies on.
 const ENGINE: &str = "InnoDB";
@@ -33,14 +29,9 @@ struct Noted<'a> {
 }
 
 fn in_reading<'a>(c: &mut Cells<'a>) -> Result<Noted<'a>, BadColumn> {
-    let text = c.text()?;
-    let version = c.number()?;
-    let note = (text.is_some() || version.is_some()).then(|| {
-        let version = Version::from_stored(version.unwrap_or_default());
-        IncarnationNote::from_json(text.unwrap_or_default(), version)
-    });
-    let server = c.needed_text()?;
-    let made = c.needed_text()?;
+    let note = noted(c)?;
+    let server = c.needed(Cells::text)?;
+    let made = c.needed(Cells::text)?;
     let (made, engine) = made.split_once(' ').unwrap_or((made, ""));
     Ok(Noted {
         note,
@@ -53,34 +44,31 @@ fn in_reading<'a>(c: &mut Cells<'a>) -> Result<Noted<'a>, BadColumn> {
     })
 }
 
-/// Two sessions could get one grant from a table that locks no rows.
-fn other_engine(place: &str, table: &str, engine: &str) -> StoreError {
-    StoreError::misconfigured(format!(
-        "the store {place} can't be used: its table {table} has the engine {engine:?}, and tokens need {ENGINE}"
-    ))
-    .remedy(format!(
-        "have every table of tokenrun's made {ENGINE} again: ALTER TABLE {table} ENGINE = {ENGINE}"
-    ))
-}
-
 impl MysqlStore {
+    /// Two sessions could get one grant from a table that locks no rows.
+    fn other_engine(&self, table: &str, engine: &str) -> StoreError {
+        let what = format!("its table {table} has the engine {engine:?}, and tokens need {ENGINE}");
+        self.unusable(what).remedy(format!(
+            "have every table of tokenrun's made {ENGINE} again: ALTER TABLE {table} ENGINE = {ENGINE}"
+        ))
+    }
+
     /// What the store may have forgotten, from an answer of `read.sql` at `now`.
-    pub(super) fn memory(
+    pub(super) fn remembered(
         &mut self,
-        answer: &Answer,
+        mut note: Cells<'_>,
         now: &StoreTime,
     ) -> Result<Memory, StoreError> {
-        let row = answer.rows.first().ok_or_else(|| self.no_answer())?;
-        let found = in_reading(&mut Cells::new(answer, row, AFTER_READING));
+        let found = in_reading(&mut note);
         let Noted {
             note,
             incarnation,
             engines,
             flushes,
-        } = found.map_err(|bad| self.bad_column("tokenrun_meta", &bad))?;
+        } = found.map_err(|bad| self.bad_column("meta", &bad))?;
         for (table, engine) in engines {
             if let Some(engine) = engine.filter(|engine| *engine != ENGINE) {
-                return Err(other_engine(self.connection.store_name(), table, engine));
+                return Err(self.other_engine(table, engine));
             }
         }
         let is_of_now = |note: &IncarnationNote| note.epoch == now.epoch;
@@ -99,33 +87,19 @@ impl MysqlStore {
 
     /// Whether a restart of the server certainly loses nothing.
     fn is_durable(&mut self) -> Result<bool, StoreError> {
-        let answer = self.connection.ask(self.timeout, sql!("incarnation"));
-        let answer = answer.map_err(|failed| failed.error)?;
-        let mut cells = Cells::first(&answer).ok_or_else(|| self.no_answer())?;
-        let durable = cells.flag();
-        durable.map_err(|bad| self.bad_column("tokenrun_meta", &bad))
+        let columns = [flag("durable")];
+        let row = self.first(self.timeout, sql!("incarnation"), &[], &columns);
+        let row = row.map_err(|failed| failed.error)?;
+        let durable = Cells::new(&columns, &row).flag();
+        durable.map_err(|bad| self.bad_column("meta", &bad))
     }
 
     /// Writes the note, unless it has changed since it was read.
     pub(super) fn write_note(&mut self, swap: &NoteSwap) -> Result<Swapped, StoreError> {
-        let [expires, epoch] = expiry_values(&swap.expiry);
-        let act = swap.act.as_deref();
-        let document = act.and_then(|act| ACTS.cells(act).pop());
-        let values = [
-            Cell::Number(swap.from.map(Version::number)),
-            Cell::number(swap.to.version.number()),
-            Cell::text(&swap.to.to_json()),
-            expires,
-            epoch,
-            Cell::maybe(act.map(|act| &act.group)),
-            Cell::Number(act.map(|act| act.fence.0)),
-            document.unwrap_or(Cell::Text(None)),
-        ];
-        let statement = self.statements.of(sql!("note"), &values);
+        let values = swap::note(swap, expiry_values(&swap.expiry));
+        let statement = self.own.statements.of(sql!("note"), &values);
         match self.call(&statement)? {
-            Outcome::Done(at) => Ok(Swapped::Done(at)),
-            Outcome::Expired(now) => Ok(Swapped::Expired(now)),
-            Outcome::Conflict | Outcome::Already => Ok(Swapped::Conflict),
+            Outcome::Swapped(swapped) => Ok(swapped),
             Outcome::Locked | Outcome::Held => Err(StoreError::locked(format!(
                 "the store {} can't be used: its table tokenrun_meta is locked by another session",
                 self.connection.store_name()

@@ -25,7 +25,7 @@ const LEAST: Duration = Duration::from_millis(100);
 pub(super) type Session = session::Session<Link>;
 
 /// An open connection.
-pub(super) struct Link {
+pub(in crate::store) struct Link {
     pub(super) wire: Wire,
     /// The socket, to be polled; closed with the link.
     pub(super) socket: Arc<OwnedFd>,

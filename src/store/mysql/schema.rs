@@ -2,15 +2,14 @@
 
 use std::time::{Duration, Instant};
 
+use super::MysqlStore;
 use super::cells::Cells;
 use super::fault::code;
 use super::link::{Missing as _, Session};
-use super::statements::{self, Statements, sql};
+use super::statements::{self, sql};
+use crate::store::StoreError;
 use crate::store::net::session::Failed;
-use crate::store::{StoreError, Trouble};
-
-/// The version that this program makes and reads.
-const VERSION: i64 = 1;
+use crate::store::sql::server::check;
 
 /// The script that makes the tables, for an administrator.
 #[must_use]
@@ -31,96 +30,67 @@ pub(super) enum Found {
 
 /// Reads what the store says about itself.
 pub(super) fn look(connection: &mut Session, limit: Duration) -> Result<Found, Failed> {
-    match connection.ask(limit, sql!("schema_version")) {
-        Ok(answer) => Ok(match answer.rows.first() {
-            Some(row) => {
-                let mut cells = Cells::new(&answer, row, 1);
-                let oldest = cells.text().ok().flatten().map(str::to_owned);
-                let count = cells.number().ok().flatten().unwrap_or_default();
-                let there = usize::try_from(count).unwrap_or_default();
-                match there >= statements::PROCEDURES.len() {
-                    true => Found::Complete(oldest),
-                    false => Found::NoProcedures(oldest),
-                }
-            }
-            None => Found::Missing,
-        }),
-        Err(failed) if failed.has_no_tables() => Ok(Found::Missing),
-        Err(failed) => Err(failed),
-    }
-}
-
-/// Makes the tables. Definitions are no part of a transaction here: so one process at a time makes them,
-/// under a lock of its connection, and the row that says that they are complete comes last.
-pub(super) fn make(
-    connection: &mut Session,
-    statements: &Statements,
-    limit: Duration,
-) -> Result<(), StoreError> {
-    let begun = Instant::now();
-    let left = || limit.saturating_sub(begun.elapsed());
-    let database = connection.settings().database.clone();
-    let there = connection.ask(left(), "SELECT 1");
-    if there
-        .as_ref()
-        .is_err_and(|it| it.code() == Some(code::UNKNOWN_DATABASE))
-    {
-        let name = database.replace('`', "``");
-        let create = format!("CREATE DATABASE IF NOT EXISTS `{name}`");
-        let created = connection.ask_without_database(left(), &create);
-        if let Err(error) = created {
-            return Err(not_made(error, &database));
-        }
-    } else if let Err(error) = there {
-        return Err(not_made(error, &database));
-    }
-    // The name of a lock is the server's, not the database's, and has 64 characters at most.
-    let seconds = left().as_secs().max(1);
-    let lock = format!("SELECT GET_LOCK(CONCAT('tokenrun ', LEFT(DATABASE(), 50)), {seconds})");
-    let got = connection.ask(left(), &lock);
-    if let Err(error) = got {
-        return Err(not_made(error, &database));
-    }
-    let made = match look(connection, left()) {
-        // Another process was quicker.
-        Ok(Found::Complete(_)) => Ok(()),
-        Ok(Found::Missing | Found::NoProcedures(_)) => {
-            let script = statements.creation().join(";\n");
-            connection.ask(left(), &script).map(drop)
-        }
-        Err(error) => Err(error),
+    let answer = match connection.ask(limit, sql!("schema_version")) {
+        Err(failed) if failed.has_no_tables() => return Ok(Found::Missing),
+        answer => answer?,
     };
-    // With an error the lock ends too: at the latest with the connection.
-    let _ = connection.ask(left(), "DO RELEASE_ALL_LOCKS()");
-    made.map_err(|error| not_made(error, &database))
+    let Some(row) = answer.rows.first() else {
+        return Ok(Found::Missing);
+    };
+    let mut cells = Cells::new(&answer, row, 1);
+    let oldest = cells.text().ok().flatten().map(str::to_owned);
+    let count = cells.number().ok().flatten().unwrap_or_default();
+    let there = usize::try_from(count).unwrap_or_default();
+    Ok(match there >= statements::PROCEDURES.len() {
+        true => Found::Complete(oldest),
+        false => Found::NoProcedures(oldest),
+    })
 }
 
-fn not_made(failed: Failed, database: &str) -> StoreError {
-    if failed.error.trouble != Trouble::Denied {
-        return failed.error;
+impl MysqlStore {
+    /// Makes the tables if they do not exist; else checks that they serve this program.
+    pub(super) fn make_tables(&mut self, limit: Duration) -> Result<(), StoreError> {
+        let begun = Instant::now();
+        let found = look(&mut self.connection, limit);
+        match found.map_err(|failed| failed.error)? {
+            Found::Complete(oldest) => {
+                check::<Self>(self.connection.store_name(), oldest.as_deref())
+            }
+            Found::Missing | Found::NoProcedures(_) => {
+                let made = self.create(limit.saturating_sub(begun.elapsed()));
+                made.map_err(|failed| self.not_made(failed, "user"))
+            }
+        }
     }
-    let what = format!(
-        "{}: the database {database:?} has no tables that this user may use, and it may not make them",
-        failed.error.what
-    );
-    StoreError {
-        what,
-        ..failed.error
-    }
-    .remedy("have a database administrator run what tokenrun init --print-sql prints")
-}
 
-/// Checks that the tables serve this program: `oldest_reader` is the tables' own entry.
-pub(super) fn check(place: &str, oldest_reader: Option<&str>) -> Result<(), StoreError> {
-    match oldest_reader.map(str::parse::<i64>) {
-        Some(Ok(oldest)) if oldest <= VERSION => Ok(()),
-        Some(Ok(oldest)) => Err(StoreError::misconfigured(format!(
-            "the store {place} can't be used: its tables are for programs that know version {oldest} or later, and this tokenrun knows {VERSION}"
-        ))
-        .remedy("install a newer tokenrun")),
-        Some(Err(_)) | None => Err(StoreError::misconfigured(format!(
-            "the store {place} can't be used: its table tokenrun_meta does not say whom it serves"
-        ))
-        .remedy("put a backup back, or name another database with tokenrun_schema")),
+    /// Makes the tables. Definitions are no part of a transaction here: so one process at a time makes them,
+    /// under a lock of its connection, and the row that says that they are complete comes last.
+    fn create(&mut self, limit: Duration) -> Result<(), Failed> {
+        let begun = Instant::now();
+        let left = || limit.saturating_sub(begun.elapsed());
+        match self.connection.ask(left(), "SELECT 1") {
+            Err(failed) if failed.code() == Some(code::UNKNOWN_DATABASE) => {
+                let name = self.connection.settings().database.replace('`', "``");
+                let create = format!("CREATE DATABASE IF NOT EXISTS `{name}`");
+                self.connection.ask_without_database(left(), &create)?;
+            }
+            answer => drop(answer?),
+        }
+        // The name of a lock is the server's, not the database's, and has 64 characters at most.
+        let seconds = left().as_secs().max(1);
+        let lock = format!("SELECT GET_LOCK(CONCAT('tokenrun ', LEFT(DATABASE(), 50)), {seconds})");
+        self.connection.ask(left(), &*lock)?;
+        let made = match look(&mut self.connection, left()) {
+            // Another process was quicker.
+            Ok(Found::Complete(_)) => Ok(()),
+            Ok(Found::Missing | Found::NoProcedures(_)) => {
+                let script = self.own.statements.creation().join(";\n");
+                self.connection.ask(left(), &*script).map(drop)
+            }
+            Err(failed) => Err(failed),
+        };
+        // With an error the lock ends too: at the latest with the connection.
+        let _ = self.connection.ask(left(), "DO RELEASE_ALL_LOCKS()");
+        made
     }
 }

@@ -3,12 +3,7 @@
 /// A statement, by the name of its file.
 macro_rules! sql {
     ($name:literal) => {
-        $crate::store::sql::body(include_str!(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/src/store/sql/mysql/",
-            $name,
-            ".sql"
-        )))
+        $crate::store::sql::statement!("mysql", $name)
     };
 }
 pub(super) use sql;

@@ -1,28 +1,20 @@
 //! Swaps: one call of a procedure each, retried while the row is locked.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::MysqlStore;
-use super::cells::Cells;
+use super::cells::rows;
 use super::fault::code;
 use super::link::Missing as _;
 use super::statements::sql;
-use super::tokens::{expiry_values, to_values};
-use super::wire::Answer;
-use crate::store::StoreError;
-use crate::store::sql::cell::Cell;
-use crate::store::sql::table::{ACTS, KEYS, RUNS};
+use crate::store::sql::cell::{Cell, Cells, Column, Rows, number, text};
+use crate::store::sql::server::Server as _;
+use crate::store::sql::server::tables::NOW;
+use crate::store::sql::swap::{self, patiently};
+use crate::store::{Listing, Reading, StoreError, Tokens};
 use crate::token::{
-    GroupName, IncarnationNote, Recorded, RunRecord, StampOf, State, StoreTime, Swap, Swapped,
-    WallTime,
+    GroupName, NoteSwap, Recorded, Row, RunRecord, State, Swap, Swapped, Until, WallTime,
 };
-
-/// How long a row may be locked before the swap is reported as held: far longer than another
-/// client's swap takes.
-const LOCKED_FOR: Duration = Duration::from_millis(500);
-
-/// The first pause before a locked row is tried again; each is twice the last.
-const FIRST_PAUSE: Duration = Duration::from_millis(2);
 
 /// How long the call may take that only prepares a later one.
 const PREPARED_WITHIN: Duration = Duration::from_millis(500);
@@ -36,68 +28,23 @@ const LOCKED_FENCE: &str = "held by a transaction of the earlier run on the serv
 /// How many values `swap.sql` has.
 const PARAMETERS: usize = 29;
 
-/// How many of them are the token's: the record of a run alone has none.
-const OF_TOKEN: usize = 16;
-
-/// The values of `swap.sql`.
-fn values(swap: &Swap) -> Vec<Cell> {
-    let is_grant = swap.stamp == Some(StampOf::Granted);
-    let act = swap.act.as_deref();
-    let is_raise = act.is_some_and(|act| act.raised_fence());
-    let mut values = vec![
-        Cell::text(swap.group()),
-        Cell::Number(swap.from.map(|version| version.number())),
-    ];
-    values.extend(to_values(swap));
-    values.extend(expiry_values(&swap.expiry));
-    values.push(Cell::Flag(is_grant || is_raise));
-    values.push(Cell::maybe(swap.leaves.as_ref()));
-    let mut of_act = act.map(|act| ACTS.cells(act)).unwrap_or_default();
-    let document = of_act.pop();
-    values.push(of_act.pop().unwrap_or(Cell::Number(None)));
-    values.push(document.unwrap_or(Cell::Text(None)));
-    values.push(Cell::maybe(act.and_then(|act| act.once_key.as_ref())));
-    // The session itself writes its run when it releases the token.
-    let own = !is_grant && act.is_none();
-    values.extend(run_values(swap.ended.as_deref(), own));
-    values.extend(note_values(swap.note.as_deref()));
-    values
-}
-
-/// The note that a grant was judged by.
-fn note_values(note: Option<&IncarnationNote>) -> [Cell; 3] {
+/// The expiry of a statement, and its clock epoch.
+pub(super) fn expiry_values(expiry: &Until) -> [Cell; 2] {
     [
-        Cell::Number(note.map(|note| note.version.number())),
-        Cell::maybe(note.map(|note| &note.incarnation)),
-        Cell::Flag(note.is_some_and(|note| note.durable_then)),
+        Cell::Time(Some(WallTime(expiry.tick_ms()))),
+        Cell::text(expiry.epoch()),
     ]
 }
 
-/// A run, whether its own session writes it, and the key that it makes done then.
-fn run_values(run: Option<&RunRecord>, own: bool) -> Vec<Cell> {
-    let none = || {
-        let columns = RUNS.columns.iter().map(|column| column.kind.none());
-        columns.chain([Cell::Text(None)]).collect()
-    };
-    let cells: Vec<Cell> = run.map_or_else(none, |run| RUNS.cells(run));
-    let mut values: Vec<Cell> = cells.into_iter().skip(1).collect();
-    values.push(Cell::Flag(own));
-    // The server sets the time.
-    let mark = run
-        .filter(|_| own)
-        .and_then(|run| run.once_mark(WallTime(0)));
-    values.push(Cell::maybe(mark.as_ref().map(|mark| &mark.key)));
-    let document = mark.and_then(|mark| KEYS.cells(&mark).pop());
-    values.push(document.unwrap_or(Cell::Text(None)));
-    values
+/// The columns of a procedure's answer; that of the note has no number of waiters.
+fn answer() -> Vec<Column> {
+    let columns = [text("what")].into_iter().chain(NOW);
+    columns.chain([number("waits")]).collect()
 }
 
 /// The answer of a procedure.
 pub(super) enum Outcome {
-    Done(StoreTime),
-    Already,
-    Conflict,
-    Expired(StoreTime),
+    Swapped(Swapped),
     /// Another swap has locked the row. Nothing happened.
     Locked,
     /// A job's transaction has locked the fence. Nothing happened.
@@ -105,45 +52,16 @@ pub(super) enum Outcome {
 }
 
 impl MysqlStore {
-    /// Carries out a swap, with retries for a moment while another transaction has the row locked.
-    pub(super) fn carry_out(&mut self, swap: &Swap) -> Result<Swapped, StoreError> {
-        let mut statement = self.statements.of(sql!("swap"), &values(swap));
-        let holds = matches!(swap.to.state, State::Running { .. });
-        if let Some(ring) = self.ringing(holds) {
-            statement = format!("{};\n{ring}", statement.trim_end());
-        }
-        match self.call(&statement)? {
-            Outcome::Done(at) => {
-                self.held_on(swap);
-                Ok(Swapped::Done(at))
-            }
-            Outcome::Conflict | Outcome::Already => Ok(Swapped::Conflict),
-            Outcome::Expired(now) => Ok(Swapped::Expired(now)),
-            Outcome::Locked => Err(self.held(swap.group(), LOCKED_ROW)),
-            Outcome::Held => Err(self.held(swap.group(), LOCKED_FENCE)),
-        }
-    }
-
     /// Writes a run by itself. Missing tables are made: a finished run is recorded, whatever
     /// happened to them.
-    pub(super) fn write_run(&mut self, run: &RunRecord) -> Result<Recorded, StoreError> {
-        let begun = Instant::now();
-        let mut values = vec![Cell::text(&run.group)];
-        values.resize(OF_TOKEN, Cell::Number(None));
-        values.extend(run_values(Some(run), true));
-        values.extend(note_values(None));
-        let statement = self.statements.of(sql!("swap"), &values);
-        let answer = match self.connection.ask(self.timeout, &statement) {
-            Err(failed) if failed.has_no_tables() => {
-                self.init_within(self.timeout.saturating_sub(begun.elapsed()))?;
-                let left = self.timeout.saturating_sub(begun.elapsed());
-                self.connection.ask(left, &statement)
-            }
-            answer => answer,
-        };
-        let answer = answer.map_err(|failed| failed.error)?;
-        Ok(match self.outcome(&answer)? {
-            Outcome::Done(_) => Recorded::Written,
+    pub(super) fn record_alone(&mut self, run: &RunRecord) -> Result<Recorded, StoreError> {
+        let mut values = swap::record(run);
+        values.resize(PARAMETERS, Cell::Number(None));
+        let rows = self.ask_or_make(sql!("swap"), &values, &answer(), |answer| {
+            answer.as_ref().is_err_and(Self::is_without_tables)
+        })?;
+        Ok(match self.outcome(&rows)? {
+            Outcome::Swapped(Swapped::Done(_)) => Recorded::Written,
             _ => Recorded::Already,
         })
     }
@@ -151,51 +69,46 @@ impl MysqlStore {
     /// Makes the server read the procedure's text, which it does when a session first calls it: a call without
     /// effect. For a session in the queue, whose swap must be quick.
     pub(super) fn prepare(&mut self) {
-        if !self.is_prepared {
+        if !self.own.is_prepared {
             let nothing = vec![Cell::Number(None); PARAMETERS];
-            let statement = self.statements.of(sql!("swap"), &nothing);
             let limit = PREPARED_WITHIN.min(self.timeout);
-            self.is_prepared = self.connection.ask(limit, &statement).is_ok();
+            self.own.is_prepared = self.ask(limit, sql!("swap"), &nothing, &[]).is_ok();
         }
     }
 
     /// Calls a procedure, and again for a moment while another transaction is in the way.
     pub(super) fn call(&mut self, statement: &str) -> Result<Outcome, StoreError> {
-        let begun = Instant::now();
-        let patience = LOCKED_FOR.min(self.timeout / 2);
-        let mut pause = FIRST_PAUSE;
-        loop {
-            let left = self.timeout.saturating_sub(begun.elapsed());
-            let is_early = begun.elapsed() < patience;
+        patiently(self.timeout, |left, may_wait| {
             match self.connection.ask(left, statement) {
                 // An administrator's script that is run again makes the procedures anew in MySQL.
-                Err(failed) if failed.code() == Some(code::NO_PROCEDURE) && is_early => {}
-                Err(failed) => return Err(failed.error),
-                Ok(answer) => match self.outcome(&answer)? {
-                    Outcome::Locked | Outcome::Held if is_early => {}
-                    outcome => return Ok(outcome),
+                Err(failed) if failed.code() == Some(code::NO_PROCEDURE) && may_wait => Ok(None),
+                Err(failed) => Err(failed.error),
+                Ok(found) => match self.outcome(&rows(&found, &answer()))? {
+                    Outcome::Locked | Outcome::Held if may_wait => Ok(None),
+                    outcome => Ok(Some(outcome)),
                 },
             }
-            std::thread::sleep(pause);
-            pause = pause.saturating_mul(2);
-        }
+        })
     }
 
-    fn outcome(&mut self, answer: &Answer) -> Result<Outcome, StoreError> {
-        self.waits = Cells::first(answer).is_some_and(|mut cells| cells.waits() > 0);
-        let mut cells = Cells::first(answer).ok_or_else(|| self.no_answer())?;
-        let read = |bad| self.bad_column("tokenrun_tokens", &bad);
-        let what = cells.needed_text().map_err(read)?;
+    fn outcome(&mut self, rows: &Rows) -> Result<Outcome, StoreError> {
+        let columns = answer();
+        let row = rows.first().map(Vec::as_slice);
+        let mut cells = Cells::new(&columns, row.unwrap_or_default());
+        let waits = cells.after(columns.len() - 1).number();
+        self.own.waits = waits.is_ok_and(|waits| waits > Some(0));
+        row.ok_or_else(|| self.no_answer())?;
+        let what = cells.needed(Cells::text);
+        let what = what.map_err(|bad| self.bad_column("tokens", &bad))?;
         let mut time = || cells.time().map_err(|bad| self.bad_time(&bad));
-        Ok(match what {
-            "done" => Outcome::Done(time()?),
-            "already" => Outcome::Already,
-            "conflict" => Outcome::Conflict,
-            "expired" => Outcome::Expired(time()?),
-            "locked" => Outcome::Locked,
-            "held" => Outcome::Held,
+        Ok(Outcome::Swapped(match what {
+            "done" => Swapped::Done(time()?),
+            "already" | "conflict" => Swapped::Conflict,
+            "expired" => Swapped::Expired(time()?),
+            "locked" => return Ok(Outcome::Locked),
+            "held" => return Ok(Outcome::Held),
             _ => return Err(self.no_answer()),
-        })
+        }))
     }
 
     fn held(&self, group: &GroupName, by: &str) -> StoreError {
@@ -207,10 +120,56 @@ impl MysqlStore {
     }
 }
 
+impl Tokens for MysqlStore {
+    fn look(&mut self, group: &GroupName, key: Option<&str>) -> Result<Reading, StoreError> {
+        let is_given_up = self.hear();
+        if self.own.bell.is_some() && !is_given_up {
+            self.listen(group);
+        }
+        let reading = self.look_at(group, key)?;
+        let is_held = |row: &Row| matches!(row.state, State::Running { .. });
+        if is_given_up && reading.row.as_ref().is_some_and(is_held) {
+            // Another session was quicker.
+            self.listen(group);
+            return self.look_at(group, key);
+        }
+        Ok(reading)
+    }
+
+    /// A swap is tried again for a moment while another transaction has the row locked.
+    fn swap(&mut self, swap: &Swap) -> Result<Swapped, StoreError> {
+        self.hear();
+        let mut values = swap::values(swap);
+        values.extend(expiry_values(&swap.expiry));
+        let mut statement = self.own.statements.of(sql!("swap"), &values);
+        let holds = matches!(swap.to.state, State::Running { .. });
+        if let Some(ring) = self.ringing(holds) {
+            statement = format!("{};\n{ring}", statement.trim_end());
+        }
+        match self.call(&statement)? {
+            Outcome::Swapped(swapped) => {
+                if matches!(swapped, Swapped::Done(_)) {
+                    self.held_on(swap);
+                }
+                Ok(swapped)
+            }
+            Outcome::Locked => Err(self.held(swap.group(), LOCKED_ROW)),
+            Outcome::Held => Err(self.held(swap.group(), LOCKED_FENCE)),
+        }
+    }
+
+    fn note(&mut self, swap: &NoteSwap) -> Result<Swapped, StoreError> {
+        self.write_note(swap)
+    }
+
+    fn list(&mut self) -> Result<Listing, StoreError> {
+        self.list_all()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::Tokens as _;
     use crate::store::mysql::settings;
     use crate::store::mysql::test_server::{Kind, Server};
 
@@ -226,7 +185,7 @@ mod tests {
         store.connection.ask(limit, other).unwrap();
         let read = store.read(&group).unwrap_err();
         let nothing = vec![Cell::Number(None); PARAMETERS];
-        let statement = store.statements.of(sql!("swap"), &nothing);
+        let statement = store.own.statements.of(sql!("swap"), &nothing);
         store.connection.ask(limit, other).unwrap();
         let Err(swapped) = store.call(&statement) else {
             panic!("a swap in a session that was not set up");
@@ -243,7 +202,7 @@ mod tests {
         let mut store = MysqlStore::new(settings, Duration::from_secs(10));
         store.init().unwrap();
         store.prepare();
-        assert!(store.is_prepared);
+        assert!(store.own.is_prepared);
         for table in ["tokens", "fences", "runs", "acts", "done_keys"] {
             let count = database.sql(&format!("SELECT COUNT(*) FROM tokenrun_{table}"));
             assert_eq!(count.trim(), "0", "{table}");

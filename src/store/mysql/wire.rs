@@ -34,7 +34,7 @@ const MORE_RESULTS: u16 = 8;
 
 /// The server's answer to one statement: its rows, if it has any.
 #[derive(Debug, Default)]
-pub(super) struct Answer {
+pub(in crate::store) struct Answer {
     pub(super) names: Vec<String>,
     /// The cells as texts; `None` for NULL.
     pub(super) rows: Vec<Vec<Option<Vec<u8>>>>,

@@ -20,7 +20,7 @@ pub(super) fn expiry_values(expiry: &Until) -> [Cell; 4] {
 }
 
 /// The start and the timeline of a server, as [`epoch_of`] has combined them.
-fn incarnation(of: &ClockEpoch) -> (Option<SystemTime>, &str) {
+pub(super) fn incarnation(of: &ClockEpoch) -> (Option<SystemTime>, &str) {
     let parts = of.0.split_once(' ').and_then(|(started, timeline)| {
         let at = humantime::parse_rfc3339(started).ok()?;
         (epoch(Some(at), timeline) == *of).then_some((Some(at), timeline))

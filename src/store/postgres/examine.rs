@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use tokio_postgres::Row;
 
-use super::cells::IN_ANSWER;
+use super::cells::cells;
 use super::conninfo::settings::{Settings, SslMode};
 use super::fault::Said;
 use super::link::{Link, Session};
+use super::schema;
 use super::statements::{Statements, sql};
-use super::{schema, tokens};
 use crate::duration::rounded;
 use crate::store::checkup::rules::{Facts, Rule};
 use crate::store::checkup::walk::{self, Ended, Examined, For};
@@ -20,6 +20,7 @@ use crate::store::checkup::{Tell, clock};
 use crate::store::net::dial::Ends;
 use crate::store::net::lookout::Identify;
 use crate::store::sql::cell::Cell;
+use crate::store::sql::server::tables::token_in;
 use crate::token::{GroupName, Timing};
 
 type Server<'a, 'b> = walk::Server<'a, 'b, Link>;
@@ -126,7 +127,7 @@ impl Examined for Link {
         let Some(group) = group else { return Ok(()) };
         let values = [Cell::text(group), Cell::Text(None)];
         if let Some(row) = ask(server, "group", For::Runs, sql!("read"), &values)? {
-            server.group(group, tokens::from_row(&row, IN_ANSWER), "tokens");
+            server.group(group, token_in(|columns| cells(&row, columns)), "tokens");
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use crate::store::Trouble;
 use crate::store::net::fault;
 use crate::store::net::tls::{Insecure, Remedies, of_certificate};
 
-pub(super) type Fault = fault::Fault<Said>;
+pub(in crate::store) type Fault = fault::Fault<Said>;
 
 const REMEDIES: Remedies = Remedies {
     not_offered: "set ssl = on and a certificate on the server; sslmode=prefer does without",
@@ -22,7 +22,7 @@ const REMEDIES: Remedies = Remedies {
 
 /// What the driver has given in place of an answer.
 #[derive(Debug)]
-pub(super) enum Said {
+pub(in crate::store) enum Said {
     /// An error of the driver or the server.
     Driver(tokio_postgres::Error),
     /// The driver can't answer the server's login request: a password is missing, or it does not

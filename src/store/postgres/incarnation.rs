@@ -8,36 +8,18 @@
 
 use std::time::Duration;
 
-use tokio_postgres::Row;
-use tokio_postgres::types::{FromSql, Type};
-
 use super::PostgresStore;
-use super::cells::Cells;
-use super::clock_epoch::expiry_values;
-use super::queue::AFTER_READING;
-use super::statements::{FIRST_SEGMENT, sql};
-use crate::store::sql::cell::{BadColumn, Cell};
-use crate::store::sql::table::ACTS;
+use super::clock_epoch::{expiry_values, incarnation};
+use super::statements::sql;
+use super::swaps::DONE;
+use crate::store::sql::cell::{BadColumn, Cells, flag, number};
+use crate::store::sql::server::Server as _;
+use crate::store::sql::server::tables::{NOW, noted};
+use crate::store::sql::swap;
 use crate::store::{StoreError, Trouble};
 use crate::token::{
     Incarnation, IncarnationNote, Memory, NoteSwap, Served, StoreTime, Swapped, Version,
 };
-
-/// Where an answer of `read.sql` goes on after the note.
-pub(super) const AFTER_NOTE: usize = AFTER_READING + 7;
-
-/// A transaction's number, without its epoch.
-struct Xid(u32);
-
-impl<'a> FromSql<'a> for Xid {
-    fn from_sql(_: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
-        Ok(Self(u32::from_be_bytes(raw.try_into()?)))
-    }
-
-    fn accepts(of: &Type) -> bool {
-        *of == Type::XID
-    }
-}
 
 /// A note that was restored names an incarnation that does not exist.
 fn restored(note: IncarnationNote) -> IncarnationNote {
@@ -58,46 +40,28 @@ struct Noted<'a> {
     durable: bool,
 }
 
-/// Reads the note from a row of `read.sql`.
-fn in_reading(row: &Row) -> Result<Noted<'_>, BadColumn> {
-    let c = &mut Cells::new(row, AFTER_READING);
-    let text: Option<&str> = c.cell()?;
-    let version: Option<i64> = c.cell()?;
-    let writer: Option<&str> = c.cell()?;
-    let row_writer = c.cell()?.map(|Xid(writer)| u64::from(writer));
-    let database = c.cell()?.unwrap_or_default();
-    let durable = c.needed()?;
-    let writer = writer.and_then(|writer| writer.parse::<u64>().ok());
-    let note = (text.is_some() || version.is_some()).then(|| {
-        let version = Version::from_stored(version.unwrap_or_default());
-        IncarnationNote::from_json(text.unwrap_or_default(), version)
-    });
+/// Reads the note from an answer of `read.sql`.
+fn in_reading<'a>(c: &mut Cells<'a>) -> Result<Noted<'a>, BadColumn> {
+    let note = noted(c)?;
+    let writer = c.text()?.and_then(|writer| writer.parse::<u64>().ok());
+    // The number of a transaction without its epoch.
+    let row_writer = c.text()?.and_then(|writer| writer.parse::<u64>().ok());
     Ok(Noted {
         note,
         is_intact: writer.map(|writer| writer & u64::from(u32::MAX)) == row_writer,
-        database,
-        durable,
+        database: c.text()?.unwrap_or_default(),
+        durable: c.flag()?,
     })
 }
 
 impl PostgresStore {
-    /// Why nothing is granted: a crash would empty a table that is not logged, and forget every grant.
-    pub(super) fn refuses(&self, row: &Row) -> Option<StoreError> {
-        let is_logged = row.try_get("logged").ok().flatten();
-        let error = || {
-            StoreError::misconfigured(format!(
-                "the store {} can't be used: its table tokens is not logged, so a crash of the server would \
-                 forget every grant",
-                self.connection.store_name()
-            ))
-            .remedy("ALTER TABLE tokens SET LOGGED")
-        };
-        (is_logged != Some(true)).then(error)
-    }
-
     /// What the store may have forgotten, from an answer of `read.sql` at `now`.
-    pub(super) fn memory(&mut self, row: &Row, now: &StoreTime) -> Result<Memory, StoreError> {
-        let found = in_reading(row).map_err(|bad| self.bad_column("meta", &bad))?;
+    pub(super) fn remembered(
+        &mut self,
+        mut note: Cells<'_>,
+        now: &StoreTime,
+    ) -> Result<Memory, StoreError> {
+        let found = in_reading(&mut note).map_err(|bad| self.bad_column("meta", &bad))?;
         let database = found.database;
         let is_of_database = |note: &IncarnationNote| {
             let name = note.incarnation.0.rsplit_once('-');
@@ -132,13 +96,17 @@ impl PostgresStore {
         now: &StoreTime,
         database: &str,
     ) -> Result<(Option<Incarnation>, bool), StoreError> {
-        let statement = self.statements.of(sql!("incarnation"));
-        let rows = match self.connection.query(self.timeout, &statement, &[]) {
+        let columns = [
+            NOW.as_slice(),
+            &[number("system_identifier"), flag("durable")],
+        ]
+        .concat();
+        let row = match self.first(self.timeout, sql!("incarnation"), &[], &columns) {
             Err(failed) if failed.error.trouble == Trouble::Denied => return Ok((None, false)),
-            answer => answer.map_err(|failed| failed.error)?,
+            row => row.map_err(|failed| failed.error)?,
         };
-        let row = rows.first().ok_or_else(|| self.no_answer())?;
-        let then = self.now(row)?;
+        let mut c = Cells::new(&columns, &row);
+        let then = c.time().map_err(|bad| self.bad_time(&bad))?;
         if then.epoch != now.epoch {
             return Err(StoreError::refused(format!(
                 "the store {} became another server while it was looked at",
@@ -146,11 +114,9 @@ impl PostgresStore {
             )));
         }
         let bad = |bad| self.bad_column("meta", &bad);
-        let c = &mut Cells::new(row, 2);
-        let name: &str = c.needed().map_err(bad)?;
-        let timeline = name.strip_suffix(FIRST_SEGMENT).unwrap_or(name);
-        let system: i64 = c.needed().map_err(bad)?;
-        let durable: bool = c.needed().map_err(bad)?;
+        let (_, timeline) = incarnation(&then.epoch);
+        let system = c.needed(Cells::number).map_err(bad)?;
+        let durable = c.flag().map_err(bad)?;
         Ok((
             Some(Incarnation(format!("{system}-{timeline}-{database}"))),
             durable,
@@ -160,41 +126,27 @@ impl PostgresStore {
     /// Writes the note, unless it has changed since it was read.
     pub(super) fn write_note(&mut self, swap: &NoteSwap) -> Result<Swapped, StoreError> {
         let [expires, started, timeline, _] = expiry_values(&swap.expiry);
-        let act = swap.act.as_deref();
-        let document = act.and_then(|act| ACTS.cells(act).pop());
-        let values = [
-            Cell::Number(swap.from.map(Version::number)),
-            Cell::number(swap.to.version.number()),
-            Cell::text(&swap.to.to_json()),
-            expires,
-            started,
-            timeline,
-            Cell::maybe(act.map(|act| &act.group)),
-            Cell::Number(act.map(|act| act.fence.0)),
-            document.unwrap_or(Cell::Text(None)),
-        ];
-        let statement = self.statements.of(sql!("note"));
-        let rows = self.connection.query(self.timeout, &statement, &values);
+        let values = swap::note(swap, [expires, started, timeline]);
+        let rows = self.ask(self.timeout, sql!("note"), &values, &DONE);
         let rows = rows.map_err(|failed| failed.error)?;
         if let Some(row) = rows.first() {
             return Ok(Swapped::Done(self.done_at(row, &swap.expiry)?));
         }
-        let statement = self.statements.of(sql!("note_state"));
-        let rows = self.connection.query(self.timeout, &statement, &[]);
+        let columns = [NOW.as_slice(), &[number("version")]].concat();
+        let rows = self.ask(self.timeout, sql!("note_state"), &[], &columns);
         let rows = rows.map_err(|failed| failed.error.without_effect())?;
         let row = rows.first().ok_or_else(|| self.no_answer())?;
-        let now = self.now(row)?;
-        let version: Option<i64> = row.try_get("version").ok().flatten();
+        let mut c = Cells::new(&columns, row);
+        let now = c.time().map_err(|bad| self.bad_time(&bad))?;
+        let version = c.number().ok().flatten();
         if version != swap.from.map(Version::number) {
             return Ok(Swapped::Conflict);
         }
         if now.is_past(&swap.expiry) {
             return Ok(Swapped::Expired(now));
         }
-        Err(StoreError::misconfigured(format!(
-            "the store {} can't be used: its table meta is empty",
-            self.connection.store_name()
-        ))
-        .remedy("put a backup back"))
+        Err(self
+            .unusable("its table meta is empty")
+            .remedy("put a backup back"))
     }
 }

@@ -29,7 +29,7 @@ pub(super) type Session = session::Session<Link>;
 type Socket = Box<dyn Stream>;
 
 /// An open connection.
-pub(super) struct Link {
+pub(in crate::store) struct Link {
     pub(super) client: Client,
     /// Moves bytes; must be polled while an answer is awaited.
     pub(super) wire: Pin<Box<dyn Future<Output = Result<(), tokio_postgres::Error>> + Send>>,

@@ -1,16 +1,16 @@
 //! Making the tables, and checking whether this program can use the existing ones.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio_postgres::error::SqlState;
 
-use super::link::{Answered as _, Session};
+use super::PostgresStore;
+use super::link::Answered as _;
 use super::statements::{Statements, sql};
-use crate::store::net::session::Failed;
-use crate::store::{StoreError, Trouble};
-
-/// The version that this program makes and reads.
-pub(super) const VERSION: i64 = 1;
+use crate::store::StoreError;
+use crate::store::sql::cell::{Cells, text};
+pub(super) use crate::store::sql::server::VERSION;
+use crate::store::sql::server::{Server as _, check};
 
 /// The script that makes the tables, for an administrator, in one transaction.
 #[must_use]
@@ -24,46 +24,32 @@ pub fn creation(schema: &str) -> String {
     )
 }
 
-/// Makes the tables if they do not exist.
-pub(super) fn make(
-    connection: &mut Session,
-    statements: &Statements,
-    schema: &str,
-    limit: Duration,
-) -> Result<(), StoreError> {
-    let batch = statements.fill(sql!("schema_create")) + &statements.of(sql!("schema"));
-    match connection.batch(limit, &batch) {
-        Ok(()) => Ok(()),
-        // Another client was quicker: the lock made this one wait for it.
-        Err(failed) if failed.is(&SqlState::DUPLICATE_TABLE) => Ok(()),
-        Err(failed) => Err(not_made(failed, schema)),
+impl PostgresStore {
+    /// Makes the tables if they do not exist; else checks that they serve this program.
+    pub(super) fn make_tables(&mut self, limit: Duration) -> Result<(), StoreError> {
+        let begun = Instant::now();
+        let columns = [text("version"), text("oldest_reader")];
+        match self.ask(limit, sql!("schema_version"), &[], &columns) {
+            Ok(rows) => {
+                let row = rows.first().map(Vec::as_slice).unwrap_or_default();
+                let oldest = Cells::new(&columns, row).after(1).text();
+                check::<Self>(self.connection.store_name(), oldest.ok().flatten())
+            }
+            Err(failed) if failed.has_no_tables() => {
+                self.create(limit.saturating_sub(begun.elapsed()))
+            }
+            Err(failed) => Err(failed.error),
+        }
     }
-}
 
-fn not_made(failed: Failed, schema: &str) -> StoreError {
-    if failed.error.trouble != Trouble::Denied {
-        return failed.error;
-    }
-    let what = format!(
-        "{}: the schema {schema:?} has no tables that this role may use, and it may not make them",
-        failed.error.what
-    );
-    StoreError {
-        what,
-        ..failed.error
-    }
-    .remedy("have a database administrator run what tokenrun init --print-sql prints")
-}
-
-/// Checks that the tables serve this program: `oldest_reader` is the tables' own entry.
-pub(super) fn check(place: &str, oldest_reader: Option<&str>) -> Result<(), StoreError> {
-    match oldest_reader.map(str::parse::<i64>) {
-        Some(Ok(oldest)) if oldest <= VERSION => Ok(()),
-        Some(Ok(oldest)) => Err(StoreError::misconfigured(format!(
-            "the store {place} can't be used: its tables are for programs that know version {oldest} or later, and this tokenrun knows {VERSION}"
-        )).remedy("install a newer tokenrun")),
-        Some(Err(_)) | None => Err(StoreError::misconfigured(format!(
-            "the store {place} can't be used: its table meta does not say which programs it is for"
-        )).remedy("put a backup back, or name another schema with tokenrun_schema")),
+    fn create(&mut self, limit: Duration) -> Result<(), StoreError> {
+        let statements = &self.own.statements;
+        let batch = statements.fill(sql!("schema_create")) + &statements.of(sql!("schema"));
+        match self.connection.batch(limit, &batch) {
+            Ok(()) => Ok(()),
+            // Another client was quicker: the lock made this one wait for it.
+            Err(failed) if failed.is(&SqlState::DUPLICATE_TABLE) => Ok(()),
+            Err(failed) => Err(self.not_made(failed, "role")),
+        }
     }
 }

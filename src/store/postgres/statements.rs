@@ -4,17 +4,15 @@
 /// A statement, by the name of its file, without the comments above it.
 macro_rules! sql {
     ($name:literal) => {
-        $crate::store::sql::body(include_str!(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/src/store/sql/postgres/",
-            $name,
-            ".sql"
-        )))
+        $crate::store::sql::statement!("postgres", $name)
     };
 }
 pub(super) use sql;
 
 use std::borrow::Cow;
+
+use crate::store::sql::waiter::channel;
+use crate::token::GroupName;
 
 /// A dollar quotation mark that does not occur in this name.
 fn quote_around(name: &str) -> String {
@@ -94,24 +92,15 @@ impl Statements {
             .join(&self.schema)
     }
 
-    pub(super) fn schema_version(&self) -> String {
-        self.fill(sql!("schema_version"))
-    }
-
     /// The search path of a transaction: PostgreSQL's own schema comes first by itself, then the
     /// store's, and only that of temporary tables after it.
     pub(super) fn search_path(&self) -> String {
         format!("{}, pg_temp", self.schema)
     }
 
-    /// The notification channel of a group: 64 bits of FNV-1a, because a channel's name is shorter
-    /// than a group's may be. Two groups with one channel only look more often than they need.
-    pub(super) fn channel(&self, group: &str) -> String {
-        let bytes = self.schema_text.bytes().chain(group.bytes());
-        let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-        format!("tokenrun_{hash:016x}")
+    /// The notification channel of a group.
+    pub(super) fn channel(&self, group: &GroupName) -> String {
+        channel(self.schema_text.bytes().chain(group.as_str().bytes()))
     }
 }
 
@@ -129,13 +118,13 @@ mod tests {
             sql!("swap_create"),
         ];
         for swap in swaps {
-            let started = "pg_postmaster_start_time() IS NOT DISTINCT FROM $11";
-            let timeline = "pg_walfile_name('0/1') = $12";
+            let started = "pg_postmaster_start_time() IS NOT DISTINCT FROM $29";
+            let timeline = "pg_walfile_name('0/1') = $30";
             assert!(
                 swap.contains(&format!("{started} AND {timeline}")),
                 "{swap}"
             );
-            assert!(swap.contains("now <= $10"), "{swap}");
+            assert!(swap.contains("now <= $28"), "{swap}");
             assert!(swap.contains("clock_timestamp() AS now"), "{swap}");
             assert!(
                 swap.contains("set_config('synchronous_commit', 'on', true)"),

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::cell::{BadColumn, Cell, Kind};
+use super::cell::{self, BadColumn, Cell, Kind, shortened};
 use crate::token::WallTime;
 use crate::token::{ClientId, Fence, GroupName, Outcome, SessionId, Version};
 
@@ -125,24 +125,44 @@ fn check<T: DeserializeOwned>(value: &Value) -> Result<(), serde_json::Error> {
 }
 
 impl Table {
+    /// The columns of the table in an answer, with the document.
+    #[must_use]
+    pub fn answer(&self) -> Vec<cell::Column> {
+        let columns = self.columns.iter();
+        let columns = columns.map(|column| cell::Column::new(column.name, column.kind));
+        columns.chain([cell::text(DOCUMENT)]).collect()
+    }
+
+    /// NULL in each column, and in the document.
+    #[must_use]
+    pub fn none(&self) -> Vec<Cell> {
+        let mut fields = Map::new();
+        let columns = self.taken_from(&mut fields);
+        columns.chain([Cell::Text(None)]).collect()
+    }
+
     /// The cells of a value: its columns, then its document.
     #[must_use]
     pub fn cells(&self, value: &impl Serialize) -> Vec<Cell> {
         // The values are structs whose maps have texts as keys: nothing can fail.
         let Ok(Value::Object(mut fields)) = serde_json::to_value(value) else {
-            return Vec::new();
+            return self.none();
         };
-        let mut cells: Vec<Cell> = Vec::with_capacity(self.columns.len() + 1);
-        for column in self.columns {
-            let field = fields.remove(column.field);
-            cells.push(match column.kind {
-                Kind::Text => Cell::Text(field.and_then(|it| it.as_str().map(str::to_owned))),
-                Kind::Number => Cell::Number(field.and_then(|it| it.as_i64())),
-                Kind::Time => Cell::Time(field.and_then(|it| it.as_i64()).map(WallTime)),
-            });
-        }
+        let mut cells: Vec<Cell> = self.taken_from(&mut fields).collect();
         cells.push(Cell::text(&Value::Object(fields)));
         cells
+    }
+
+    /// The cells of the columns, whose fields are taken out of these; NULL where there is none.
+    fn taken_from(&self, fields: &mut Map<String, Value>) -> impl Iterator<Item = Cell> {
+        self.columns.iter().map(|column| {
+            let field = fields.remove(column.field);
+            match column.kind {
+                Kind::Text => Cell::Text(field.and_then(|it| it.as_str().map(str::to_owned))),
+                Kind::Time => Cell::Time(field.and_then(|it| it.as_i64()).map(WallTime)),
+                _ => Cell::Number(field.and_then(|it| it.as_i64())),
+            }
+        })
     }
 
     /// The value in a row: its columns, then its document.
@@ -158,13 +178,8 @@ impl Table {
                 Cell::Number(Some(number)) | Cell::Time(Some(WallTime(number))) => {
                     Value::from(number)
                 }
-                Cell::Text(None)
-                | Cell::Number(None)
-                | Cell::Time(None)
-                | Cell::Flag(_)
-                | Cell::Instant(_) => {
-                    return Err(BadColumn::of(column.name, "is NULL"));
-                }
+                Cell::Bad(bad) => return Err(*bad),
+                _ => return Err(BadColumn::of(column.name, "is NULL")),
             };
             (column.check)(&value)
                 .map_err(|why| BadColumn::of(column.name, wrong(&value, &why)))?;
@@ -172,6 +187,7 @@ impl Table {
         }
         let document = match cells.next() {
             Some(Cell::Text(Some(text))) => text,
+            Some(Cell::Bad(bad)) => return Err(*bad),
             _ => return Err(BadColumn::of(DOCUMENT, "is NULL")),
         };
         let bad = |why: serde_json::Error| BadColumn::of(DOCUMENT, format!("is wrong: {why}"));
@@ -194,15 +210,9 @@ impl Table {
 
 const DOCUMENT: &str = "document";
 
-/// Shows a wrong value in one line, shortened.
+/// A wrong value in one line, shortened.
 fn wrong(value: &Value, why: &serde_json::Error) -> String {
-    const MOST: usize = 60;
-    let text = value.to_string();
-    let mut shown: String = text.chars().take(MOST).collect();
-    if shown.len() < text.len() {
-        shown.push('…');
-    }
-    format!("is {shown}: {why}")
+    format!("is {}: {why}", shortened(&value.to_string()))
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! A token as stores with tables keep it: a few columns that the store itself or an administrator
 //! reads, and the document with everything else.
 
-use super::cell::BadColumn;
+use super::cell::{BadColumn, Cell, Cells, Column, Kind, Rows, group_of, number, text};
+use crate::store::{Listing, StoreError, Unreadable};
 use crate::token::{
     ClientId, Document, Fence, GroupName, NameError, Row, Run, State, StoreTime, Version,
 };
@@ -9,6 +10,65 @@ use crate::token::{
 const FREE: &str = "free";
 const IDLE: &str = "idle";
 const RUNNING: &str = "running";
+
+/// A token's columns in an answer.
+pub const TOKEN: [Column; 9] = [
+    text("token_group"),
+    number("version"),
+    number("fence"),
+    text("state"),
+    text("client_bound"),
+    text("expected_client"),
+    Column::new("stamped_at", Kind::Stamp),
+    text("clock_epoch"),
+    text("document"),
+];
+
+/// The token in these cells; `None` if there is none.
+pub fn row(mut c: Cells<'_>) -> Result<Option<Row>, BadColumn> {
+    let Some(group) = c.text()? else {
+        return Ok(None);
+    };
+    let columns = Columns {
+        group,
+        version: c.needed(Cells::number)?,
+        fence: c.needed(Cells::number)?,
+        state: c.needed(Cells::text)?,
+        client_bound: c.text()?,
+        expected_client: c.text()?,
+        stamped: c.time()?,
+        document: c.needed(Cells::text)?.to_owned(),
+    };
+    columns.row().map(Some)
+}
+
+/// The list of the tokens in these rows, which begin with column `first`. A malformed row hides no other.
+pub fn list(
+    columns: &[Column],
+    rows: &Rows,
+    first: usize,
+    now: StoreTime,
+    bad_row: impl Fn(&str, &BadColumn) -> StoreError,
+) -> Listing {
+    let mut listing = Listing {
+        rows: Vec::new(),
+        unreadable: Vec::new(),
+        now,
+        queues: Vec::new(),
+    };
+    for cells in rows {
+        let cells = Cells::new(columns, cells).after(first);
+        match row(cells) {
+            Ok(token) => listing.rows.extend(token),
+            Err(bad) => {
+                let group = group_of(cells);
+                let error = bad_row(&group, &bad);
+                listing.unreadable.push(Unreadable { group, error });
+            }
+        }
+    }
+    listing
+}
 
 /// The values of a token's columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +109,20 @@ impl<'a> Columns<'a> {
             stamped: row.stamped.clone(),
             document: row.document.to_json(row.run()),
         }
+    }
+
+    /// The cells before the stamp, and the document.
+    #[must_use]
+    pub fn cells(self) -> ([Cell; 6], Cell) {
+        let before = [
+            Cell::text(self.group),
+            Cell::number(self.version),
+            Cell::number(self.fence),
+            Cell::text(self.state),
+            Cell::maybe(self.client_bound),
+            Cell::maybe(self.expected_client),
+        ];
+        (before, Cell::Text(Some(self.document)))
     }
 
     /// The row in the columns. A contradiction is an error: a guess might let a client run beside

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::cell::BadColumn;
+use super::cell::{BadColumn, Cells, Column, Kind, number, text};
 use crate::store::{Listing, StoreError, Unreadable};
 use crate::token::{ClientId, GroupName, QueueEntry, SessionId, StoreTime, Waiter};
 
@@ -48,6 +48,46 @@ pub fn entry(
         seen_at: seen.stamp,
         epoch: seen.epoch,
     })
+}
+
+/// A waiter's columns in an answer, without its group.
+pub const WAITER: [Column; 5] = [
+    number("position"),
+    text("session"),
+    Column::new("seen_at", Kind::Stamp),
+    text("clock_epoch"),
+    text("document"),
+];
+
+/// The columns of a waiter with its group.
+#[must_use]
+pub fn with_group() -> Vec<Column> {
+    [text("token_group")].into_iter().chain(WAITER).collect()
+}
+
+/// The waiter in these cells; `None` if there is none.
+pub fn waiter(c: &mut Cells<'_>) -> Result<Option<QueueEntry>, BadColumn> {
+    let Some(number) = c.number()? else {
+        return Ok(None);
+    };
+    let session = c.needed(Cells::text)?;
+    let seen = c.time()?;
+    entry(number, session, seen, c.needed(Cells::text)?).map(Some)
+}
+
+/// The waiter in these cells with its group before it.
+pub fn in_group(mut c: Cells<'_>) -> Result<(GroupName, QueueEntry), BadColumn> {
+    let group = GroupName::new(c.needed(Cells::text)?).map_err(|why| c.bad(why))?;
+    Ok((group, c.needed(waiter)?))
+}
+
+/// The name under which the waiters of a group are notified: 64 bits of FNV-1a of its store and its name, because it
+/// is shorter than a group's name may be. Two groups with one name only look more often than they need.
+pub fn channel(of: impl Iterator<Item = u8>) -> String {
+    let hash = of.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("tokenrun_{hash:016x}")
 }
 
 /// A waiter in a list of all: its group, as far as it is readable, and what it is or what is wrong with it.

@@ -1,22 +1,11 @@
-//! The cells of one row, in order. The contents of a file are never trusted: each cell is checked,
-//! and an error names its column.
+//! Rows as cells, and cells as they are written.
 
 use rusqlite::types::{Type, Value, ValueRef};
+use rusqlite::{Connection, Row, params_from_iter};
 
 use super::wall;
-use crate::store::sql::cell::BadColumn;
-use crate::token::Stamp;
-use crate::token::WallTime;
-
-/// Shows a wrong value in one line, shortened.
-fn shown(text: &str) -> String {
-    const MOST: usize = 60;
-    let mut start: String = text.chars().take(MOST).collect();
-    if start.len() < text.len() {
-        start.push('…');
-    }
-    format!("{start:?}")
-}
+use crate::store::sql::cell::{BadColumn, Cell, Column, Kind, Rows, shortened};
+use crate::token::{Stamp, WallTime};
 
 const fn type_name(found: Type) -> &'static str {
     match found {
@@ -28,129 +17,109 @@ const fn type_name(found: Type) -> &'static str {
     }
 }
 
-/// Reads a row's cells from left to right.
-pub(super) struct Cells<'a> {
-    row: &'a rusqlite::Row<'a>,
-    columns: Names,
-    next: usize,
+/// Carries out a statement that reads rows of these columns.
+pub(super) fn read(
+    connection: &Connection,
+    sql: &str,
+    cells: &[Cell],
+    columns: &[Column],
+) -> rusqlite::Result<Rows> {
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query(params_from_iter(values(cells)))?;
+    let mut taken = Vec::new();
+    while let Some(row) = rows.next()? {
+        taken.push(cells_of(row, columns));
+    }
+    Ok(taken)
 }
 
-/// The names of the columns, in messages.
-enum Names {
-    /// From the first on.
-    All(&'static [&'static str]),
-    /// There is only one.
-    One(&'static str),
+/// The cells of a row in these columns. A stamp is in two: the wall time, then the tick.
+fn cells_of(row: &Row<'_>, columns: &[Column]) -> Vec<Cell> {
+    let mut at = 0;
+    let mut cell = |column: &Column| {
+        let found = cell(row, at, column);
+        at += if column.kind == Kind::Stamp { 2 } else { 1 };
+        found.unwrap_or_else(|bad| Cell::Bad(Box::new(bad)))
+    };
+    columns.iter().map(&mut cell).collect()
 }
 
-impl<'a> Cells<'a> {
-    pub(super) const fn new(row: &'a rusqlite::Row<'a>, columns: &'static [&'static str]) -> Self {
-        Self {
-            row,
-            columns: Names::All(columns),
-            next: 0,
+fn cell(row: &Row<'_>, at: usize, column: &Column) -> Result<Cell, BadColumn> {
+    let bad = |what| BadColumn::of(column.name, what);
+    Ok(match column.kind {
+        Kind::Text | Kind::Epoch => Cell::Text(text(row, at).map_err(bad)?.map(str::to_owned)),
+        Kind::Number => Cell::Number(number(row, at).map_err(bad)?),
+        Kind::Flag => Cell::Flag(number(row, at).map_err(bad)?.is_some_and(|it| it != 0)),
+        Kind::Time => Cell::Time(time(row, at).map_err(bad)?),
+        Kind::Stamp => {
+            let Some(wall) = time(row, at).map_err(bad)? else {
+                return Ok(Cell::Stamp(None));
+            };
+            let bad = |what| BadColumn::of(&column.name.replace("_at", "_tick"), what);
+            let tick_ms = number(row, at + 1).map_err(bad)?;
+            let tick_ms = tick_ms.ok_or_else(|| bad("is NULL".to_owned()))?;
+            Cell::Stamp(Some(Stamp { tick_ms, wall }))
         }
-    }
+    })
+}
 
-    /// For one column.
-    pub(super) const fn of_column(
-        row: &'a rusqlite::Row<'a>,
-        index: usize,
-        name: &'static str,
-    ) -> Self {
-        Self {
-            row,
-            columns: Names::One(name),
-            next: index,
+fn value_at<'a>(row: &'a Row<'_>, at: usize) -> Result<ValueRef<'a>, String> {
+    row.get_ref(at).map_err(|error| error.to_string())
+}
+
+fn text<'a>(row: &'a Row<'_>, at: usize) -> Result<Option<&'a str>, String> {
+    match value_at(row, at)? {
+        ValueRef::Null => Ok(None),
+        ValueRef::Text(bytes) => {
+            let text = std::str::from_utf8(bytes);
+            text.map(Some).map_err(|_| "is no UTF-8".to_owned())
         }
-    }
-
-    /// The column of the last cell.
-    fn column(&self) -> &'static str {
-        let last = self.next.saturating_sub(1);
-        match self.columns {
-            Names::All(names) => names.get(last).copied().unwrap_or("?"),
-            Names::One(name) => name,
-        }
-    }
-
-    pub(super) fn bad(&self, what: impl Into<String>) -> BadColumn {
-        BadColumn::of(self.column(), what.into())
-    }
-
-    fn cell(&mut self) -> Result<ValueRef<'a>, BadColumn> {
-        self.next += 1;
-        self.row
-            .get_ref(self.next - 1)
-            .map_err(|error| self.bad(error.to_string()))
-    }
-
-    pub(super) fn text(&mut self) -> Result<Option<&'a str>, BadColumn> {
-        match self.cell()? {
-            ValueRef::Null => Ok(None),
-            ValueRef::Text(bytes) => std::str::from_utf8(bytes)
-                .map(Some)
-                .map_err(|_| self.bad("is no UTF-8")),
-            other => Err(self.bad(format!("is {}, not a text", type_name(other.data_type())))),
-        }
-    }
-
-    pub(super) fn number(&mut self) -> Result<Option<i64>, BadColumn> {
-        match self.cell()? {
-            ValueRef::Null => Ok(None),
-            ValueRef::Integer(number) => Ok(Some(number)),
-            other => Err(self.bad(format!("is {}, not a number", type_name(other.data_type())))),
-        }
-    }
-
-    /// A value that must be present.
-    fn needed<T>(&self, found: Option<T>) -> Result<T, BadColumn> {
-        found.ok_or_else(|| self.bad("is NULL"))
-    }
-
-    pub(super) fn needed_text(&mut self) -> Result<&'a str, BadColumn> {
-        let found = self.text()?;
-        self.needed(found)
-    }
-
-    pub(super) fn needed_number(&mut self) -> Result<i64, BadColumn> {
-        let found = self.number()?;
-        self.needed(found)
-    }
-
-    pub(super) fn wall(&mut self) -> Result<Option<WallTime>, BadColumn> {
-        self.text()?
-            .map(|text| {
-                wall::from_text(text).ok_or_else(|| {
-                    self.bad(format!(
-                        "is {}, not a time such as 2026-11-21T02:00:00.000Z",
-                        shown(text)
-                    ))
-                })
-            })
-            .transpose()
-    }
-
-    /// A stamp's two columns: the wall time, then the tick.
-    pub(super) fn stamp(&mut self) -> Result<Stamp, BadColumn> {
-        let wall = self.wall()?;
-        let wall = self.needed(wall)?;
-        let tick_ms = self.needed_number()?;
-        Ok(Stamp { tick_ms, wall })
+        other => Err(format!("is {}, not a text", type_name(other.data_type()))),
     }
 }
 
-pub(super) fn text(from: impl Into<String>) -> Value {
-    Value::Text(from.into())
+fn number(row: &Row<'_>, at: usize) -> Result<Option<i64>, String> {
+    match value_at(row, at)? {
+        ValueRef::Null => Ok(None),
+        ValueRef::Integer(number) => Ok(Some(number)),
+        other => Err(format!("is {}, not a number", type_name(other.data_type()))),
+    }
 }
 
-pub(super) fn text_or_null(from: Option<&(impl ToString + ?Sized)>) -> Value {
-    from.map_or(Value::Null, |from| Value::Text(from.to_string()))
+fn time(row: &Row<'_>, at: usize) -> Result<Option<WallTime>, String> {
+    let wrong = |text| {
+        let text = shortened(text);
+        format!("is {text:?}, not a time such as 2026-11-21T02:00:00.000Z")
+    };
+    let text = text(row, at)?;
+    let wall = text.map(|text| wall::from_text(text).ok_or_else(|| wrong(text)));
+    wall.transpose()
 }
 
-pub(super) fn stamp(from: Stamp) -> [Value; 2] {
-    [
-        Value::Text(wall::to_text(from.wall)),
-        Value::Integer(from.tick_ms),
-    ]
+/// Cells as SQLite takes them.
+pub(super) fn values(cells: &[Cell]) -> impl Iterator<Item = Value> {
+    cells.iter().flat_map(|cell| {
+        let tick = match cell {
+            Cell::Stamp(stamp) => Some(number_or_null(stamp.map(|stamp| stamp.tick_ms))),
+            _ => None,
+        };
+        [value(cell)].into_iter().chain(tick)
+    })
+}
+
+fn value(cell: &Cell) -> Value {
+    let text = |text: Option<String>| text.map_or(Value::Null, Value::Text);
+    match cell {
+        Cell::Text(it) => text(it.clone()),
+        Cell::Number(it) => number_or_null(*it),
+        Cell::Time(wall) => text(wall.map(wall::to_text)),
+        Cell::Stamp(stamp) => text(stamp.map(|stamp| wall::to_text(stamp.wall))),
+        Cell::Flag(flag) => Value::Integer(i64::from(*flag)),
+        // No statement here has them.
+        Cell::Instant(_) | Cell::Bad(_) => Value::Null,
+    }
+}
+
+fn number_or_null(number: Option<i64>) -> Value {
+    number.map_or(Value::Null, Value::Integer)
 }

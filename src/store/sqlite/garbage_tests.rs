@@ -8,8 +8,12 @@ use rusqlite::Connection;
 use rusqlite::types::Value;
 use tempfile::TempDir;
 
-use super::{SqliteStore, queue, rows};
+use super::cells::values;
+use super::{SqliteStore, tokens};
+use crate::store::sql::cell::{Column, Kind};
 use crate::store::sql::table::{ACTS, KEYS, RUNS};
+use crate::store::sql::token::TOKEN;
+use crate::store::sql::waiter;
 use crate::store::{Records as _, RunQuery, StoreError, Tokens as _, Trouble};
 use crate::token::record::fixture::unheld_run;
 use crate::token::swap::{creation, grant};
@@ -86,7 +90,7 @@ impl Spoilt {
     /// Removes the types from the tables, as in a file made by another program.
     fn without_types(&self) {
         let sqlite = self.sqlite();
-        for (table, columns) in [("tokens", rows::COLUMNS), ("runs", &run_columns())] {
+        for (table, columns) in [("tokens", stored(&TOKEN)), ("runs", run_columns())] {
             let columns = columns.join(", ");
             sqlite
                 .execute_batch(&format!(
@@ -211,12 +215,15 @@ fn the_statements_name_the_columns_in_the_order_they_are_read_in() {
     let spoilt = Spoilt::new();
     let sqlite = spoilt.sqlite();
     for (sql, columns) in [
-        (include_str!("../sql/sqlite/token_read.sql"), rows::COLUMNS),
-        (include_str!("../sql/sqlite/token_list.sql"), rows::COLUMNS),
-        (include_str!("../sql/sqlite/waiters.sql"), queue::COLUMNS),
+        (include_str!("../sql/sqlite/token_read.sql"), stored(&TOKEN)),
+        (include_str!("../sql/sqlite/token_list.sql"), stored(&TOKEN)),
+        (
+            include_str!("../sql/sqlite/waiters.sql"),
+            stored(&waiter::with_group()),
+        ),
         (
             include_str!("../sql/sqlite/waiters_of_group.sql"),
-            queue::COLUMNS,
+            stored(&waiter::with_group()),
         ),
     ] {
         let statement = sqlite.prepare(sql).unwrap();
@@ -246,9 +253,17 @@ fn the_statements_name_the_columns_of_their_tables() {
 }
 
 /// The columns of a record.
-fn run_columns() -> Vec<&'static str> {
-    let columns = RUNS.columns.iter().map(|column| column.name);
-    columns.chain(["document"]).collect()
+fn run_columns() -> Vec<String> {
+    stored(&RUNS.answer())
+}
+
+/// The names in the table: a stamp is in two columns.
+fn stored(columns: &[Column]) -> Vec<String> {
+    let names = columns.iter().flat_map(|column| {
+        let tick = (column.kind == Kind::Stamp).then(|| column.name.replace("_at", "_tick"));
+        [column.name.to_owned()].into_iter().chain(tick)
+    });
+    names.collect()
 }
 
 fn garbage() -> impl Strategy<Value = Value> {
@@ -297,8 +312,9 @@ fn no_garbage_panics_and_a_readable_row_is_read_as_it_is() {
         swap.from = Some(Version::from_random(6));
         swap
     };
-    proptest!(|(column in 1..rows::COLUMNS.len(), value in garbage())| {
-        let column = rows::COLUMNS[column];
+    let columns = stored(&TOKEN);
+    proptest!(|(column in 1..columns.len(), value in garbage())| {
+        let column = columns[column].as_str();
         let before = good("tokens", column);
         update("tokens", column, &value);
         let mut store = store.borrow_mut();
@@ -309,8 +325,9 @@ fn no_garbage_panics_and_a_readable_row_is_read_as_it_is() {
         match read {
             // A readable row is written back in exactly the same way.
             Ok(reading) => {
-                let written = rows::to_values(&reading.row.unwrap());
-                let at = rows::COLUMNS.iter().position(|name| *name == column).unwrap();
+                let cells = tokens::cells_of(&reading.row.unwrap());
+                let written: Vec<Value> = values(&cells).collect();
+                let at = columns.iter().position(|name| *name == column).unwrap();
                 let same = written[at] == value || column.ends_with("_at") || column == "paused_until";
                 prop_assert!(same, "{column}: {value:?} became {:?}", written[at]);
             }
@@ -323,7 +340,8 @@ fn no_garbage_panics_and_a_readable_row_is_read_as_it_is() {
         update("tokens", column, &before);
     });
     proptest!(|(column in 0..run_columns().len(), value in garbage())| {
-        let column = run_columns()[column];
+        let column = run_columns()[column].clone();
+        let column = column.as_str();
         let before = good("runs", column);
         update("runs", column, &value);
         if let Err(error) = store.borrow_mut().runs(&RunQuery::default()) {

@@ -7,11 +7,11 @@
 
 use std::time::Duration;
 
-use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
+use rusqlite::{Connection, OptionalExtension as _, Transaction};
 
-use super::kept::Kept;
-use super::{cells, write};
-use crate::store::sql::cell::BadColumn;
+use super::write::{self, Kept, write_row};
+use crate::store::sql::cell::{BadColumn, Cell, Cells};
+use crate::store::sql::token::TOKEN;
 use crate::token::{
     Incarnation, IncarnationNote, Memory, NoteSwap, Served, StoreTime, Swapped, Version,
 };
@@ -30,16 +30,12 @@ pub(super) fn memory(file: Incarnation, note: Option<IncarnationNote>) -> Memory
     }
 }
 
-/// The note in the last column of a statement for tokens.
-pub(super) fn of_row(row: &rusqlite::Row<'_>) -> Result<IncarnationNote, BadColumn> {
-    let text: String = row
-        .get("document")
-        .map_err(|why| BadColumn::of("document", why))?;
-    let version: i64 = row
-        .get("version")
-        .map_err(|why| BadColumn::of("version", why))?;
+/// The note in the cells of its row.
+pub(super) fn noted(cells: &Cells<'_>) -> Result<IncarnationNote, BadColumn> {
+    let text = cells.after(TOKEN.len() - 1).needed(Cells::text)?;
+    let version = cells.after(1).needed(Cells::number)?;
     Ok(IncarnationNote::from_json(
-        &text,
+        text,
         Version::from_stored(version),
     ))
 }
@@ -72,15 +68,11 @@ pub(super) fn write(
 
 /// Writes the note of a new file.
 pub(super) fn insert(connection: &Connection, note: &IncarnationNote) -> rusqlite::Result<()> {
-    let [wall, tick] = cells::stamp(note.first_seen);
-    let values = params![
-        note.version.number(),
-        wall,
-        tick,
-        note.epoch.0,
-        note.to_json()
+    let values = [
+        Cell::number(note.version.number()),
+        Cell::Stamp(Some(note.first_seen)),
+        Cell::text(&note.epoch),
+        Cell::text(&note.to_json()),
     ];
-    connection
-        .execute(sql!("note_incarnation"), values)
-        .map(drop)
+    write_row(connection, sql!("note_incarnation"), &values).map(drop)
 }

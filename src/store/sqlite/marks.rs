@@ -2,7 +2,7 @@
 
 use rusqlite::params;
 
-use super::kept::Kept;
+use super::write::Kept;
 use super::{SqliteStore, Writing, wall};
 use crate::store::{Advanced, Marks, StoreError};
 use crate::token::{Fence, ResourceName};

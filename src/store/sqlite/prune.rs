@@ -2,9 +2,12 @@
 
 use rusqlite::{OptionalExtension as _, Transaction, params};
 
-use super::kept::{Kept, WriteError};
+use super::cells::read;
 use super::wall;
-use crate::store::pruning::{Note, Seen};
+use super::write::{Kept, WriteError};
+use crate::store::pruning::Note;
+use crate::store::sql::cell::Cell;
+use crate::store::sql::records::{SEEN, seen};
 use crate::store::{PRUNE_BATCH, Retention};
 use crate::token::{Fence, GroupName, StoreTime};
 
@@ -23,7 +26,9 @@ pub(super) fn prune(
     let Some(last) = found.optional()? else {
         return Ok(Kept::No(()));
     };
-    let note = Note::next(last, now, true, &mut newest(transaction, group)?, retention);
+    let values = [Cell::text(group), Cell::number(i64::from(PRUNE_BATCH))];
+    let runs = read(transaction, sql!("runs_newest"), &values, &SEEN)?;
+    let note = Note::next(last, now, true, &mut seen(&SEEN, &runs, 0), retention);
     transaction.execute(sql!("note_write"), [group, &note.to_text()])?;
     let outlived = note.outlived(retention);
     if let Some(Fence(fence)) = outlived.history {
@@ -44,18 +49,4 @@ pub(super) fn prune(
         transaction.execute(sql!("keys_prune"), old)?;
     }
     Ok(Kept::Yes(()))
-}
-
-/// The newest runs, without those with malformed cells, which are no evidence of time.
-fn newest(transaction: &Transaction<'_>, group: &str) -> rusqlite::Result<Vec<Seen>> {
-    let mut statement = transaction.prepare(sql!("runs_newest"))?;
-    let rows = statement.query_map(params![group, PRUNE_BATCH], |row| {
-        let started_at: Option<String> = row.get(1).ok();
-        let started_at = started_at.as_deref().and_then(wall::from_text);
-        let fence = row.get(0).ok().map(Fence);
-        Ok(fence
-            .zip(started_at)
-            .map(|(fence, started_at)| Seen { fence, started_at }))
-    })?;
-    rows.filter_map(Result::transpose).collect()
 }

@@ -2,42 +2,16 @@
 
 use rusqlite::{Connection, params};
 
-use super::cells::Cells;
+use super::cells::read;
 use super::companion::companion;
 use super::fault::Location as File;
-use super::kept::{Kept, WriteError};
-use super::write::leave;
-use super::{SqliteStore, Writing, group_in, notifier, wall};
-use crate::store::sql::cell::BadColumn;
+use super::write::{Kept, WriteError, leave};
+use super::{SqliteStore, Writing, notifier, wall};
+use crate::store::sql::cell::{Cell, Cells, Column, Rows, group_of};
 use crate::store::sql::waiter;
 use crate::store::{Notifier, Queue, Reading, StoreError, Tokens as _};
 use crate::token::queue::FORGOTTEN;
-use crate::token::{ClockEpoch, GroupName, QueueEntry, SessionId, StoreTime, Until, Waiter};
-
-/// The columns, in the order of the statements.
-pub(super) const COLUMNS: &[&str] = &[
-    "token_group",
-    "position",
-    "session",
-    "seen_at",
-    "seen_tick",
-    "clock_epoch",
-    "document",
-];
-
-/// The waiter in the columns, and its group.
-pub(super) fn from_cells(mut cells: Cells<'_>) -> Result<(GroupName, QueueEntry), BadColumn> {
-    let c = &mut cells;
-    let group = GroupName::new(c.needed_text()?).map_err(|why| c.bad(why.to_string()))?;
-    let number = c.needed_number()?;
-    let session = c.needed_text()?;
-    let seen = StoreTime {
-        stamp: c.stamp()?,
-        epoch: ClockEpoch(c.needed_text()?.to_owned()),
-    };
-    let entry = waiter::entry(number, session, seen, c.needed_text()?)?;
-    Ok((group, entry))
-}
+use crate::token::{GroupName, QueueEntry, SessionId, StoreTime, Until, Waiter};
 
 /// Adds a session at the end of the queue, or renews its heartbeat. The lock is held.
 pub(super) fn join(
@@ -58,16 +32,14 @@ pub(super) fn join(
     }
     let mut last = 0;
     let mut forgotten = Vec::new();
-    {
-        let mut statement = connection.prepare_cached(sql!("waiters_of_group"))?;
-        let mut rows = statement.query([name])?;
-        while let Some(row) = rows.next()? {
-            let (_, entry) = entry_in(row, file).map_err(WriteError::Store)?;
-            last = entry.number;
-            let age = now.calendar_age_of(entry.seen_at, Some(&entry.epoch));
-            if age >= FORGOTTEN {
-                forgotten.push(entry.waiter.session);
-            }
+    let columns = waiter::with_group();
+    let values = [Cell::text(group)];
+    let rows = read(connection, sql!("waiters_of_group"), &values, &columns)?;
+    for (_, entry) in entries(&columns, &rows, file).map_err(WriteError::Store)? {
+        last = entry.number;
+        let age = now.calendar_age_of(entry.seen_at, Some(&entry.epoch));
+        if age >= FORGOTTEN {
+            forgotten.push(entry.waiter.session);
         }
     }
     for session in &forgotten {
@@ -81,9 +53,17 @@ pub(super) fn join(
     Ok(())
 }
 
-fn entry_in(row: &rusqlite::Row<'_>, file: &File) -> Result<(GroupName, QueueEntry), StoreError> {
-    from_cells(Cells::new(row, COLUMNS))
-        .map_err(|bad| file.bad_cell("waiters", &group_in(row), &bad))
+fn entries(
+    columns: &[Column],
+    rows: &Rows,
+    file: &File,
+) -> Result<Vec<(GroupName, QueueEntry)>, StoreError> {
+    let entry = |row: &Vec<Cell>| {
+        let cells = Cells::new(columns, row);
+        let entry = waiter::in_group(cells);
+        entry.map_err(|bad| file.bad_cell("waiters", &group_of(cells), &bad))
+    };
+    rows.iter().map(entry).collect()
 }
 
 impl SqliteStore {
@@ -91,9 +71,10 @@ impl SqliteStore {
     pub(super) fn queue(
         &self,
         sql: &str,
-        parameters: impl rusqlite::Params,
+        values: &[Cell],
     ) -> Result<Vec<(GroupName, QueueEntry)>, StoreError> {
-        self.rows(sql, parameters, |row| entry_in(row, &self.location))
+        let columns = waiter::with_group();
+        entries(&columns, &self.rows(sql, values, &columns)?, &self.location)
     }
 
     /// The next read clears the notification.

@@ -1,78 +1,33 @@
 //! The tables of finished runs and their output, refusals, acts of operators, and keys that are done.
 
-use rusqlite::params_from_iter;
-
-use super::cells::Cells;
-use super::kept::Kept;
-use super::write::{newest_refusal, value, write_row, write_run};
-use super::{SqliteStore, Writing, group_in, prune};
-use crate::store::sql::cell::{BadColumn, Cell, Kind};
-use crate::store::sql::cold::{self, Dialect, Found, Statements};
-use crate::store::sql::table::{KEYS, OUTPUTS, REFUSALS, Table};
+use super::write::{Kept, newest_refusal, write_row, write_run};
+use super::{SqliteStore, Writing, prune};
+use crate::store::sql::cell::{BadColumn, Cell, Column, Rows};
+use crate::store::sql::records::{self, Reads};
+use crate::store::sql::table::{OUTPUTS, REFUSALS};
+use crate::store::sql::{Statements, record_statements};
 use crate::store::{ActQuery, Records, RefusalQuery, Retention, RunQuery, StoreError};
 use crate::token::{
     ActRecord, Fence, GroupName, OnceMark, OutputRecord, Recorded, RefusalRecord, RefusalTotal,
     RunRecord,
 };
 
-impl Dialect for SqliteStore {
-    fn statements(&self) -> Statements {
-        Statements {
-            runs: sql!("runs"),
-            runs_of_group: sql!("runs_of_group"),
-            acts: sql!("acts"),
-            refusals: sql!("refusals"),
-            refusal_totals: sql!("refusal_totals"),
-            output: sql!("output"),
-            key: sql!("key"),
-            keys: sql!("keys"),
-        }
+impl Reads for &SqliteStore {
+    fn statements(&self) -> &'static Statements {
+        const { &record_statements!("sqlite") }
     }
 
     fn select(
         &mut self,
-        table: &Table,
-        statement: &str,
+        statement: &'static str,
         values: &[Cell],
-    ) -> Result<Vec<Found>, StoreError> {
-        let values = params_from_iter(values.iter().map(value));
-        self.rows(statement, values, |row| {
-            Ok(Found {
-                group: group_in(row),
-                cells: cells_of(table, row),
-            })
-        })
+        columns: &[Column],
+    ) -> Result<Rows, StoreError> {
+        self.rows(statement, values, columns)
     }
 
-    fn bad_row(&self, table: &Table, group: &str, bad: &BadColumn) -> StoreError {
-        self.location.bad_cell(table.name, group, bad)
-    }
-}
-
-/// A row's columns, then its document.
-fn cells_of(table: &Table, row: &rusqlite::Row<'_>) -> Result<Vec<Cell>, BadColumn> {
-    let mut found = Vec::with_capacity(table.columns.len() + 1);
-    for (index, column) in table.columns.iter().enumerate() {
-        let mut cells = Cells::of_column(row, index, column.name);
-        found.push(match column.kind {
-            Kind::Text => Cell::Text(cells.text()?.map(str::to_owned)),
-            Kind::Number => Cell::Number(cells.number()?),
-            Kind::Time => Cell::Time(cells.wall()?),
-        });
-    }
-    let mut document = Cells::of_column(row, table.columns.len(), "document");
-    found.push(Cell::Text(document.text()?.map(str::to_owned)));
-    Ok(found)
-}
-
-impl SqliteStore {
-    /// The run that made a key done.
-    pub(super) fn key(&self, group: &GroupName, key: &str) -> Result<Option<OnceMark>, StoreError> {
-        let mut found = self.rows(sql!("key"), [group.as_str(), key], |row| {
-            let mark = cells_of(&KEYS, row).and_then(|cells| KEYS.value(cells));
-            mark.map_err(|bad| self.bad_row(&KEYS, &group_in(row), &bad))
-        })?;
-        Ok(found.pop())
+    fn bad_row(&self, table: &str, group: &str, bad: &BadColumn) -> StoreError {
+        self.location.bad_cell(table, group, bad)
     }
 }
 
@@ -84,11 +39,11 @@ impl Records for SqliteStore {
     }
 
     fn runs(&mut self, query: &RunQuery) -> Result<Vec<RunRecord>, StoreError> {
-        cold::runs(self, query)
+        records::runs(&mut &*self, query)
     }
 
     fn acts(&mut self, query: &ActQuery) -> Result<Vec<ActRecord>, StoreError> {
-        cold::acts(self, query)
+        records::acts(&mut &*self, query)
     }
 
     fn refuse(&mut self, refusal: &RefusalRecord) -> Result<(), StoreError> {
@@ -115,11 +70,11 @@ impl Records for SqliteStore {
     }
 
     fn refusals(&mut self, query: &RefusalQuery) -> Result<Vec<RefusalRecord>, StoreError> {
-        cold::refusals(self, query)
+        records::refusals(&mut &*self, query)
     }
 
     fn refusal_totals(&mut self) -> Result<Vec<RefusalTotal>, StoreError> {
-        cold::refusal_totals(self)
+        records::refusal_totals(&mut &*self)
     }
 
     fn keep_output(&mut self, output: &OutputRecord) -> Result<(), StoreError> {
@@ -138,15 +93,15 @@ impl Records for SqliteStore {
         group: &GroupName,
         fence: Option<Fence>,
     ) -> Result<Option<OutputRecord>, StoreError> {
-        cold::output(self, group, fence)
+        records::output(&mut &*self, group, fence)
     }
 
     fn once(&mut self, group: &GroupName, key: &str) -> Result<Option<OnceMark>, StoreError> {
-        self.key(group, key)
+        records::key(&mut &*self, group, key)
     }
 
     fn once_marks(&mut self, group: Option<&GroupName>) -> Result<Vec<OnceMark>, StoreError> {
-        cold::keys(self, group)
+        records::keys(&mut &*self, group)
     }
 
     fn prune(&mut self, group: &GroupName, retention: Retention) -> Result<(), StoreError> {

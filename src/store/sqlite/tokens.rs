@@ -1,53 +1,102 @@
-//! The table `tokens`: conversion of a token's columns.
+//! The table `tokens`: reading, and a swap inside a transaction.
 
-use rusqlite::types::ValueRef;
+use rusqlite::{Transaction, params_from_iter};
 
-use super::cells::Cells;
-use super::fault::Location;
-use super::rows::{COLUMNS, from_cells};
-use super::swap::carry_out;
-use super::{SqliteStore, Writing, group_in, incarnation};
-use crate::store::{Listing, Reading, StoreError, Tokens, Unreadable};
-use crate::token::{GroupName, NoteSwap, Row, Swap, Swapped};
+use super::cells::values;
+use super::write::{self, Kept};
+use super::{SqliteStore, Writing, incarnation};
+use crate::store::sql::cell::{BadColumn, Cell, Cells, Column, flag, group_of};
+use crate::store::sql::records;
+use crate::store::sql::token::{self, Columns, TOKEN};
+use crate::store::{Listing, Reading, StoreError, Tokens};
+use crate::token::{GroupName, NoteSwap, Row, StoreTime, Swap, Swapped, Version};
 
-fn token_of(row: &rusqlite::Row<'_>, location: &Location) -> Result<Row, StoreError> {
-    from_cells(Cells::new(row, COLUMNS))
-        .map_err(|bad| location.bad_cell("tokens", &group_in(row), &bad))
+/// The values of a row, in the order of the statements.
+pub(super) fn cells_of(row: &Row) -> Vec<Cell> {
+    let (columns, document) = Columns::of(row).cells();
+    let mut cells = columns.to_vec();
+    let StoreTime { stamp, epoch } = &row.stamped;
+    cells.extend([Cell::Stamp(Some(*stamp)), Cell::text(epoch), document]);
+    cells
+}
+
+/// Carries a swap out, or says why not. The lock is held.
+fn carry_out(
+    transaction: &Transaction<'_>,
+    swap: &Swap,
+    now: &StoreTime,
+) -> rusqlite::Result<Kept<Swapped>> {
+    let group = swap.group();
+    // The statement of the look before: preparing another would cost more than running it.
+    let mut statement = transaction.prepare_cached(sql!("token_read"))?;
+    let mut rows = statement.query([group.as_str()])?;
+    let (mut found, mut note) = (None, None);
+    while let Some(row) = rows.next()? {
+        let version = Some(Version::from_stored(row.get("version")?));
+        match row.get_ref(0)?.as_str()? == incarnation::NOTE {
+            true => note = version,
+            false => found = version,
+        }
+    }
+    let of_note = swap.note.as_ref().map(|note| note.version);
+    if found != swap.from || (of_note.is_some() && of_note != note) {
+        return Ok(Kept::No(Swapped::Conflict));
+    }
+    if now.is_past(&swap.expiry) {
+        return Ok(Kept::No(Swapped::Expired(now.clone())));
+    }
+    let statement = match found {
+        Some(_) => sql!("token_update"),
+        None => sql!("token_insert"),
+    };
+    // Kept for the next swap of this run: parsing the statement costs more than running it.
+    let mut statement = transaction.prepare_cached(statement)?;
+    statement.execute(params_from_iter(values(&cells_of(&swap.written(now)))))?;
+    if let Some(session) = &swap.leaves {
+        write::leave(transaction, group, session)?;
+    }
+    if let Some(run) = &swap.ended {
+        write::write_run(transaction, run, now)?;
+    }
+    if let Some(act) = &swap.act {
+        write::write_act(transaction, act, now)?;
+    }
+    Ok(Kept::Yes(Swapped::Done(now.clone())))
 }
 
 impl Tokens for SqliteStore {
     fn look(&mut self, group: &GroupName, key: Option<&str>) -> Result<Reading, StoreError> {
         self.clear_notifications();
         let transaction = self.reading()?;
+        // The same statement reads whether there are waiters: preparing another would cost every run,
+        // and few need it.
+        let columns: Vec<Column> = TOKEN.into_iter().chain([flag("in_queue")]).collect();
         // The first statement takes the snapshot; the clock is read after it.
-        let mut note = None;
-        let found = self.rows(sql!("token_read"), [group.as_str()], |row| {
-            if row
-                .get_ref(0)
-                .is_ok_and(|of| of == ValueRef::Text(incarnation::NOTE.as_bytes()))
-            {
+        let rows = self.rows(sql!("token_read"), &[Cell::text(group)], &columns)?;
+        let (mut note, mut token, mut in_queue) = (None, None, false);
+        for row in &rows {
+            let cells = Cells::new(&columns, row);
+            if group_of(cells) == incarnation::NOTE {
                 let bad = |bad| self.location.bad_cell("tokens", "(the store)", &bad);
-                note = Some(incarnation::of_row(row).map_err(bad)?);
-                return Ok(None);
+                note = Some(incarnation::noted(&cells).map_err(bad)?);
+            } else {
+                let bad = |bad| self.location.bad_cell("tokens", &group_of(cells), &bad);
+                token = token::row(cells).map_err(bad)?;
+                in_queue = cells.after(TOKEN.len()).flag().unwrap_or(true);
             }
-            // The same statement reads whether there are waiters: preparing another would cost
-            // every run, and few need it.
-            let in_queue = row.get("in_queue").unwrap_or(true);
-            Ok(Some((token_of(row, &self.location)?, in_queue)))
-        })?;
-        let mut found: Vec<_> = found.into_iter().flatten().collect();
-        let queue = match found.last() {
-            None | Some((_, false)) => Vec::new(),
-            Some((_, true)) => self.queue(sql!("waiters_of_group"), [group.as_str()])?,
+        }
+        let queue = match in_queue {
+            true => self.queue(sql!("waiters_of_group"), &[Cell::text(group)])?,
+            false => Vec::new(),
         };
         let done = match key {
-            Some(key) => self.key(group, key)?,
+            Some(key) => records::key(&mut &*self, group, key)?,
             None => None,
         };
         let now = self.clock.now();
         drop(transaction);
         Ok(Reading {
-            row: found.pop().map(|(row, _)| row),
+            row: token,
             now,
             queue: queue.into_iter().map(|(_, entry)| entry).collect(),
             memory: incarnation::memory(self.file.incarnation(), note),
@@ -80,27 +129,14 @@ impl Tokens for SqliteStore {
 
     fn list(&mut self) -> Result<Listing, StoreError> {
         let transaction = self.reading()?;
-        let found = self.rows(sql!("token_list"), [], |row| {
-            Ok(token_of(row, &self.location).map_err(|error| Unreadable {
-                group: group_in(row),
-                error,
-            }))
-        })?;
-        let queues = self.queue(sql!("waiters"), [])?;
+        let found = self.rows(sql!("token_list"), &[], &TOKEN)?;
+        let queues = self.queue(sql!("waiters"), &[])?;
         let now = self.clock.now();
         drop(transaction);
-        let mut listing = Listing {
-            rows: Vec::new(),
-            unreadable: Vec::new(),
-            now,
+        let bad_row = |group: &str, bad: &BadColumn| self.location.bad_cell("tokens", group, bad);
+        Ok(Listing {
             queues,
-        };
-        for row in found {
-            match row {
-                Ok(row) => listing.rows.push(row),
-                Err(unreadable) => listing.unreadable.push(unreadable),
-            }
-        }
-        Ok(listing)
+            ..token::list(&TOKEN, &found, 0, now, bad_row)
+        })
     }
 }

@@ -1,17 +1,14 @@
 //! Wall times in readable form: RFC 3339 in UTC, with milliseconds.
 
-use crate::token::WallTime;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-/// 9999-12-31T23:59:59.999Z, the last time in RFC 3339.
-pub(super) const LAST: WallTime = WallTime(253_402_300_799_999);
+use crate::store::sql::cell::instant;
+use crate::token::WallTime;
 
 /// The text for a wall time. A time outside 1970 to 9999 is written as the nearest one
 /// inside.
 pub(super) fn to_text(wall: WallTime) -> String {
-    let inside = wall.clamp(WallTime(0), LAST).0.unsigned_abs();
-    let at = UNIX_EPOCH + Duration::from_millis(inside);
-    humantime::format_rfc3339_millis(at).to_string()
+    humantime::format_rfc3339_millis(instant(wall)).to_string()
 }
 
 /// The wall time in a text.
@@ -25,6 +22,8 @@ pub(super) fn from_text(text: &str) -> Option<WallTime> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    use crate::store::sql::cell::LAST_WALL_MS;
 
     #[test]
     fn a_wall_time_is_written_in_utc_with_milliseconds() {
@@ -46,7 +45,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_time_is_read_as_written(wall in 0..=LAST.0) {
+        fn every_time_is_read_as_written(wall in 0..=LAST_WALL_MS) {
             let wall = WallTime(wall);
             prop_assert_eq!(from_text(&to_text(wall)), Some(wall));
         }

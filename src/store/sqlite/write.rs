@@ -1,25 +1,31 @@
 //! The writes of a transaction besides the token: the run, the refusal, the act, the key, the queue.
 
-use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension as _, Row, params, params_from_iter};
+use rusqlite::{Connection, params_from_iter};
 
-use super::wall;
-use crate::store::sql::cell::Cell;
+use super::cells::{read, values};
+use crate::store::StoreError;
+use crate::store::sql::cell::{Cell, Cells, Column, Kind, number};
 use crate::store::sql::table::{ACTS, KEYS, RUNS};
 use crate::token::refusal::Repeats;
 use crate::token::{
     ActRecord, GroupName, Recorded, RefusalRecord, RunRecord, SessionId, StoreTime, WallTime,
 };
 
-/// A cell as SQLite takes it.
-pub(super) fn value(cell: &Cell) -> Value {
-    match cell {
-        Cell::Text(Some(text)) => Value::Text(text.clone()),
-        Cell::Number(Some(number)) => Value::Integer(*number),
-        Cell::Time(Some(wall)) => Value::Text(wall::to_text(*wall)),
-        Cell::Flag(flag) => Value::Integer(i64::from(*flag)),
-        // No statement here has an instant.
-        Cell::Text(None) | Cell::Number(None) | Cell::Time(None) | Cell::Instant(_) => Value::Null,
+/// A transaction's answer, and whether to commit.
+pub(super) enum Kept<T> {
+    Yes(T),
+    No(T),
+}
+
+/// The errors of an open transaction.
+pub(super) enum WriteError {
+    Sqlite(rusqlite::Error),
+    Store(StoreError),
+}
+
+impl From<rusqlite::Error> for WriteError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
     }
 }
 
@@ -65,7 +71,7 @@ pub(super) fn write_row(
     statement: &str,
     cells: &[Cell],
 ) -> rusqlite::Result<usize> {
-    connection.execute(statement, params_from_iter(cells.iter().map(value)))
+    connection.execute(statement, params_from_iter(values(cells)))
 }
 
 /// The newest record of this client's refusals for this cause, without those of later than `now`.
@@ -75,30 +81,27 @@ pub(super) fn newest_refusal(
     refusal: &RefusalRecord,
     now: WallTime,
 ) -> rusqlite::Result<Option<Repeats>> {
-    let key = params![
-        refusal.group.as_str(),
-        refusal.client.as_str(),
-        refusal.cause,
-        wall::to_text(now)
+    let columns = [
+        Column::new("first_at", Kind::Time),
+        Column::new("last_at", Kind::Time),
+        number("count"),
     ];
-    let wall = |row: &Row<'_>, column| {
-        let text: Option<String> = row.get(column).ok();
-        text.as_deref().and_then(wall::from_text)
+    let key = [
+        Cell::text(&refusal.group),
+        Cell::text(&refusal.client),
+        Cell::text(&refusal.cause),
+        Cell::Time(Some(now)),
+    ];
+    let rows = read(connection, sql!("refusal_newest"), &key, &columns)?;
+    let repeats = |row: &Vec<Cell>| {
+        let mut cells = Cells::new(&columns, row);
+        Some(Repeats {
+            first_at: cells.wall().ok()??,
+            last_at: cells.wall().ok()??,
+            count: u64::try_from(cells.number().ok()??).ok()?,
+        })
     };
-    let mut statement = connection.prepare_cached(sql!("refusal_newest"))?;
-    let found = statement.query_row(key, |row| {
-        let count: Option<i64> = row.get(2).ok();
-        let count = count.and_then(|count| u64::try_from(count).ok());
-        let times = wall(row, 0).zip(wall(row, 1));
-        Ok(times
-            .zip(count)
-            .map(|((first_at, last_at), count)| Repeats {
-                first_at,
-                last_at,
-                count,
-            }))
-    });
-    Ok(found.optional()?.flatten())
+    Ok(rows.first().and_then(repeats))
 }
 
 /// Removes a session from the queue.

@@ -9,7 +9,7 @@ SELECT
     token.token_group, token.version, token.fence, state, client_bound, expected_client, stamped_at,
     token.clock_epoch, token.document::text,
     position, session, seen_at, waiter.clock_epoch, waiter.document::text,
-    note, note_version, written_by, meta.xmin AS row_written_by,
+    note, note_version, written_by, meta.xmin::text AS row_written_by,
     substring(pg_relation_filepath(meta.tableoid) FROM '([0-9]+)/[0-9]+$') AS database,
     current_setting('fsync') = 'on' AS durable,
     (SELECT relpersistence = 'p' FROM pg_class WHERE oid = 'tokens'::regclass) AS logged,

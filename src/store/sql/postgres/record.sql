@@ -1,5 +1,5 @@
--- A run alone, whatever has become of its token. $1 to $8: the run. Its own session's outcome replaces
--- "unknown", and nothing replaces its own session's outcome. $9, $10: the key that it makes done, and the
+-- A run alone, whatever has become of its token. $1 and $15 to $21: the run. Its own session's outcome replaces
+-- "unknown", and nothing replaces its own session's outcome. $23, $24: the key that it makes done, and the
 -- key's document. Returns a row if this statement wrote the run.
 WITH clock AS MATERIALIZED (
     SELECT
@@ -14,7 +14,7 @@ ended AS (
     INSERT INTO runs AS run (
         token_group, fence, session, client, outcome, started_at, ended_at, document, written_at
     )
-    SELECT $1, $2, $3, $4, $5, $6, coalesce($7, now), $8::jsonb, now
+    SELECT $1, $15, $16, $17, $18, $19, coalesce($20, now), $21::jsonb, now
     FROM clock
     ON CONFLICT (token_group, fence, session) DO UPDATE SET
         outcome = excluded.outcome, ended_at = excluded.ended_at, document = excluded.document,
@@ -24,7 +24,7 @@ ended AS (
 ),
 done AS (
     INSERT INTO done_keys (token_group, once_key, done_at, fence, document)
-    SELECT $1, $9, ended_at, $2, $10::jsonb FROM ended WHERE $9 IS NOT NULL
+    SELECT $1, $23, ended_at, $15, $24::jsonb FROM ended WHERE $23 IS NOT NULL
     ON CONFLICT DO NOTHING
 )
 SELECT ended_at FROM ended

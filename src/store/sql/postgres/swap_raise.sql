@@ -1,8 +1,8 @@
 -- An operator's act that raises the fence of a token that no run holds. The new fence is a new key, as
--- in a grant. $14, $15: the act's fence and its document.
--- $1: the group. $2 to $8: the new row; $7: whether it is stamped. $9: the version that was read.
--- $10: the expiry; $11, $12: the server's start and timeline. After the expiry, or on a server with
--- another start or timeline, the swap has no effect. $13: the clock epoch, which is start and
+-- in a grant. $12, $13: the act's fence and its document.
+-- $1: the group. $3 to $9: the new row; $8: whether it is stamped. $2: the version that was read.
+-- $28: the expiry; $29, $30: the server's start and timeline. After the expiry, or on a server with
+-- another start or timeline, the swap has no effect. $31: the clock epoch, which is start and
 -- timeline. The statement does not find a row that another transaction has locked, so it never waits
 -- for it. The commit is durable, whatever the site's default is. A stricter default stays.
 WITH found AS MATERIALIZED (
@@ -13,22 +13,22 @@ WITH found AS MATERIALIZED (
             ELSE set_config('synchronous_commit', 'on', true)
         END AS durable
     FROM tokens
-    WHERE token_group = $1 AND version = $9
-        AND pg_postmaster_start_time() IS NOT DISTINCT FROM $11 AND pg_walfile_name('0/1') = $12
+    WHERE token_group = $1 AND version = $2
+        AND pg_postmaster_start_time() IS NOT DISTINCT FROM $29 AND pg_walfile_name('0/1') = $30
     FOR UPDATE SKIP LOCKED
 ),
 swapped AS (
     UPDATE tokens AS token SET
-        version = $2, fence = $3, state = $4, client_bound = $5, expected_client = $6,
-        stamped_at = CASE WHEN $7 THEN now ELSE stamped_at END,
-        clock_epoch = CASE WHEN $7 THEN $13 ELSE clock_epoch END,
-        document = $8::jsonb
+        version = $3, fence = $4, state = $5, client_bound = $6, expected_client = $7,
+        stamped_at = CASE WHEN $8 THEN now ELSE stamped_at END,
+        clock_epoch = CASE WHEN $8 THEN $31 ELSE clock_epoch END,
+        document = $9::jsonb
     FROM found
-    WHERE token.ctid = place AND now <= $10
+    WHERE token.ctid = place AND now <= $28
     RETURNING now
 ),
 act AS (
     INSERT INTO acts (token_group, at, version, fence, document)
-    SELECT $1, now, $2, $14, $15::jsonb FROM swapped
+    SELECT $1, now, $3, $12, $13::jsonb FROM swapped
 )
 SELECT now FROM swapped

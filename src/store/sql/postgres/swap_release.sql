@@ -1,9 +1,9 @@
--- The end of a run. $14 to $20: the run. Its own session's outcome replaces "unknown", and nothing
--- replaces its own session's outcome. $21, $22: the key that it makes done, and the key's document. $23:
+-- The end of a run. $15 to $21: the run. Its own session's outcome replaces "unknown", and nothing
+-- replaces its own session's outcome. $23, $24: the key that it makes done, and the key's document. $32:
 -- the channel that waiters listen on.
--- $1: the group. $2 to $8: the new row; $7: whether it is stamped. $9: the version that was read.
--- $10: the expiry; $11, $12: the server's start and timeline. After the expiry, or on a server with
--- another start or timeline, the swap has no effect. $13: the clock epoch, which is start and
+-- $1: the group. $3 to $9: the new row; $8: whether it is stamped. $2: the version that was read.
+-- $28: the expiry; $29, $30: the server's start and timeline. After the expiry, or on a server with
+-- another start or timeline, the swap has no effect. $31: the clock epoch, which is start and
 -- timeline. The statement does not find a row that another transaction has locked, so it never waits
 -- for it. The commit is durable, whatever the site's default is. A stricter default stays.
 WITH found AS MATERIALIZED (
@@ -14,26 +14,26 @@ WITH found AS MATERIALIZED (
             ELSE set_config('synchronous_commit', 'on', true)
         END AS durable
     FROM tokens
-    WHERE token_group = $1 AND version = $9
-        AND pg_postmaster_start_time() IS NOT DISTINCT FROM $11 AND pg_walfile_name('0/1') = $12
+    WHERE token_group = $1 AND version = $2
+        AND pg_postmaster_start_time() IS NOT DISTINCT FROM $29 AND pg_walfile_name('0/1') = $30
     FOR NO KEY UPDATE SKIP LOCKED
 ),
 swapped AS (
     UPDATE tokens AS token SET
-        version = $2, fence = $3, state = $4, client_bound = $5, expected_client = $6,
-        stamped_at = CASE WHEN $7 THEN now ELSE stamped_at END,
-        clock_epoch = CASE WHEN $7 THEN $13 ELSE clock_epoch END,
-        document = $8::jsonb
+        version = $3, fence = $4, state = $5, client_bound = $6, expected_client = $7,
+        stamped_at = CASE WHEN $8 THEN now ELSE stamped_at END,
+        clock_epoch = CASE WHEN $8 THEN $31 ELSE clock_epoch END,
+        document = $9::jsonb
     FROM found
-    WHERE token.ctid = place AND now <= $10
+    WHERE token.ctid = place AND now <= $28
     RETURNING now
 ),
 ended AS (
     INSERT INTO runs AS run (
         token_group, fence, session, client, outcome, started_at, ended_at, document, written_at
     )
-    SELECT $1, $14, $15, $16, $17, $18, coalesce($19, now), $20::jsonb, now
-    FROM swapped WHERE $15 IS NOT NULL
+    SELECT $1, $15, $16, $17, $18, $19, coalesce($20, now), $21::jsonb, now
+    FROM swapped WHERE $16 IS NOT NULL
     ON CONFLICT (token_group, fence, session) DO UPDATE SET
         outcome = excluded.outcome, ended_at = excluded.ended_at, document = excluded.document,
         written_at = excluded.written_at
@@ -42,12 +42,12 @@ ended AS (
 ),
 done AS (
     INSERT INTO done_keys (token_group, once_key, done_at, fence, document)
-    SELECT $1, $21, ended_at, $14, $22::jsonb FROM ended WHERE $21 IS NOT NULL
+    SELECT $1, $23, ended_at, $15, $24::jsonb FROM ended WHERE $23 IS NOT NULL
     ON CONFLICT DO NOTHING
 )
 SELECT
     now,
     CASE WHEN EXISTS (SELECT FROM waiters WHERE token_group = $1)
-        THEN pg_notify($23, '')::text
+        THEN pg_notify($32, '')::text
     END AS notified
 FROM swapped

@@ -1,10 +1,10 @@
--- A grant to a session in the queue, or a grant over a run without a release. $16: the session that
--- leaves the queue. $17 to $23: that run, with the outcome "unknown". A record that the run's own session
+-- A grant to a session in the queue, or a grant over a run without a release. $11: the session that
+-- leaves the queue. $15 to $21: that run, with the outcome "unknown". A record that the run's own session
 -- wrote stays.
--- $14, $15: the note, as in swap_grant.sql.
--- $1: the group. $2 to $8: the new row; $7: whether it is stamped. $9: the version that was read.
--- $10: the expiry; $11, $12: the server's start and timeline. After the expiry, or on a server with
--- another start or timeline, the swap has no effect. $13: the clock epoch, which is start and
+-- $25, $27: the note, as in swap_grant.sql.
+-- $1: the group. $3 to $9: the new row; $8: whether it is stamped. $2: the version that was read.
+-- $28: the expiry; $29, $30: the server's start and timeline. After the expiry, or on a server with
+-- another start or timeline, the swap has no effect. $31: the clock epoch, which is start and
 -- timeline. The statement does not find a row that another transaction has locked, so it never waits
 -- for it. The commit is durable, whatever the site's default is. A stricter default stays.
 WITH found AS MATERIALIZED (
@@ -15,35 +15,35 @@ WITH found AS MATERIALIZED (
             ELSE set_config('synchronous_commit', 'on', true)
         END AS durable
     FROM tokens
-    WHERE token_group = $1 AND version = $9
-        AND pg_postmaster_start_time() IS NOT DISTINCT FROM $11 AND pg_walfile_name('0/1') = $12
-        AND ($14 IS NULL OR EXISTS (
+    WHERE token_group = $1 AND version = $2
+        AND pg_postmaster_start_time() IS NOT DISTINCT FROM $29 AND pg_walfile_name('0/1') = $30
+        AND ($25 IS NULL OR EXISTS (
             SELECT FROM meta
-            WHERE note_version = $14 AND written_by::xid8::xid = meta.xmin
-                AND (NOT $15 OR current_setting('fsync') = 'on')
+            WHERE note_version = $25 AND written_by::xid8::xid = meta.xmin
+                AND (NOT $27 OR current_setting('fsync') = 'on')
         ))
     FOR UPDATE SKIP LOCKED
 ),
 swapped AS (
     UPDATE tokens AS token SET
-        version = $2, fence = $3, state = $4, client_bound = $5, expected_client = $6,
-        stamped_at = CASE WHEN $7 THEN now ELSE stamped_at END,
-        clock_epoch = CASE WHEN $7 THEN $13 ELSE clock_epoch END,
-        document = $8::jsonb
+        version = $3, fence = $4, state = $5, client_bound = $6, expected_client = $7,
+        stamped_at = CASE WHEN $8 THEN now ELSE stamped_at END,
+        clock_epoch = CASE WHEN $8 THEN $31 ELSE clock_epoch END,
+        document = $9::jsonb
     FROM found
-    WHERE token.ctid = place AND now <= $10
+    WHERE token.ctid = place AND now <= $28
     RETURNING now
 ),
 gone AS (
     DELETE FROM waiters AS waiter USING swapped
-    WHERE waiter.token_group = $1 AND waiter.session = $16
+    WHERE waiter.token_group = $1 AND waiter.session = $11
 ),
 ended AS (
     INSERT INTO runs AS run (
         token_group, fence, session, client, outcome, started_at, ended_at, document, written_at
     )
-    SELECT $1, $17, $18, $19, $20, $21, coalesce($22, now), $23::jsonb, now
-    FROM swapped WHERE $18 IS NOT NULL
+    SELECT $1, $15, $16, $17, $18, $19, coalesce($20, now), $21::jsonb, now
+    FROM swapped WHERE $16 IS NOT NULL
     ON CONFLICT (token_group, fence, session) DO NOTHING
 )
 SELECT now FROM swapped

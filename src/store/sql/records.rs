@@ -3,69 +3,34 @@
 
 use serde::de::DeserializeOwned;
 
-use super::cell::{BadColumn, Cell};
+use super::Statements;
+use super::cell::{BadColumn, Cell, Cells, Column, Kind, Rows, group_of, number};
 use super::table::{ACTS, KEYS, OUTPUTS, REFUSALS, RUNS, TOTALS, Table};
+use crate::store::pruning::Seen;
 use crate::store::{ActQuery, RefusalQuery, RunQuery, StoreError};
 use crate::token::{
     ActRecord, Fence, GroupName, OnceMark, Outcome, OutputRecord, RefusalRecord, RefusalTotal,
     RunRecord,
 };
 
-/// The statements for reading, each with its values.
-#[derive(Debug, Clone, Copy)]
-pub struct Statements {
-    /// Runs of all groups: limit, client, outcomes, since, until.
-    pub runs: &'static str,
-    /// Runs of one group: as above, and the group.
-    pub runs_of_group: &'static str,
-    /// Acts: limit, group, since, until.
-    pub acts: &'static str,
-    /// Refusals: limit, group, since, until.
-    pub refusals: &'static str,
-    /// The numbers of refusals: no values.
-    pub refusal_totals: &'static str,
-    /// An output: group; fence, or NULL for the newest.
-    pub output: &'static str,
-    /// A key: group, key.
-    pub key: &'static str,
-    /// Keys: group.
-    pub keys: &'static str,
-}
-
-/// A row.
-#[derive(Debug)]
-pub struct Found {
-    /// Its group, for messages.
-    pub group: String,
-    /// Its cells, or what is wrong with one of them.
-    pub cells: Result<Vec<Cell>, BadColumn>,
-}
-
 /// A database with tables.
-pub trait Dialect {
-    /// Its statements.
-    fn statements(&self) -> Statements;
+pub trait Reads {
+    fn statements(&self) -> &'static Statements;
 
-    /// Carries out a statement that reads a table: its columns and its document.
-    ///
-    /// # Errors
-    /// If the store can't be read.
+    /// Carries out a statement that reads rows of these columns.
     fn select(
         &mut self,
-        table: &Table,
-        statement: &str,
+        statement: &'static str,
         values: &[Cell],
-    ) -> Result<Vec<Found>, StoreError>;
+        columns: &[Column],
+    ) -> Result<Rows, StoreError>;
 
-    /// The error of a malformed row.
-    fn bad_row(&self, table: &Table, group: &str, bad: &BadColumn) -> StoreError;
+    /// The error of a malformed row of a table.
+    fn bad_row(&self, table: &str, group: &str, bad: &BadColumn) -> StoreError;
 }
 
 /// Finished runs.
-///
-/// # Errors
-/// If the store can't be read, or holds a malformed run.
-pub fn runs(of: &mut dyn Dialect, query: &RunQuery) -> Result<Vec<RunRecord>, StoreError> {
+pub fn runs(of: &mut dyn Reads, query: &RunQuery) -> Result<Vec<RunRecord>, StoreError> {
     let mut values = vec![
         Cell::limit(query.limit),
         Cell::maybe(query.client.as_ref()),
@@ -91,10 +56,7 @@ fn outcomes(of: &[Outcome]) -> Option<String> {
 }
 
 /// Acts of operators.
-///
-/// # Errors
-/// If the store can't be read, or holds a malformed act.
-pub fn acts(of: &mut dyn Dialect, query: &ActQuery) -> Result<Vec<ActRecord>, StoreError> {
+pub fn acts(of: &mut dyn Reads, query: &ActQuery) -> Result<Vec<ActRecord>, StoreError> {
     let values = [
         Cell::limit(query.limit),
         Cell::maybe(query.group.as_ref()),
@@ -106,11 +68,8 @@ pub fn acts(of: &mut dyn Dialect, query: &ActQuery) -> Result<Vec<ActRecord>, St
 }
 
 /// Refused runs.
-///
-/// # Errors
-/// If the store can't be read, or holds a malformed refusal.
 pub fn refusals(
-    of: &mut dyn Dialect,
+    of: &mut dyn Reads,
     query: &RefusalQuery,
 ) -> Result<Vec<RefusalRecord>, StoreError> {
     let values = [
@@ -124,20 +83,14 @@ pub fn refusals(
 }
 
 /// The numbers of refusals.
-///
-/// # Errors
-/// If the store can't be read, or holds a malformed number.
-pub fn refusal_totals(of: &mut dyn Dialect) -> Result<Vec<RefusalTotal>, StoreError> {
+pub fn refusal_totals(of: &mut dyn Reads) -> Result<Vec<RefusalTotal>, StoreError> {
     let statement = of.statements().refusal_totals;
     values_of(of, &TOTALS, statement, &[])
 }
 
 /// The output of a run, or of the newest run that has one.
-///
-/// # Errors
-/// If the store can't be read, or holds a malformed output.
 pub fn output(
-    of: &mut dyn Dialect,
+    of: &mut dyn Reads,
     group: &GroupName,
     fence: Option<Fence>,
 ) -> Result<Option<OutputRecord>, StoreError> {
@@ -147,11 +100,8 @@ pub fn output(
 }
 
 /// The run that made a key done.
-///
-/// # Errors
-/// If the store can't be read, or holds a malformed key.
 pub fn key(
-    of: &mut dyn Dialect,
+    of: &mut dyn Reads,
     group: &GroupName,
     key: &str,
 ) -> Result<Option<OnceMark>, StoreError> {
@@ -161,25 +111,39 @@ pub fn key(
 }
 
 /// The keys that are done.
-///
-/// # Errors
-/// If the store can't be read, or holds a malformed key.
-pub fn keys(of: &mut dyn Dialect, group: Option<&GroupName>) -> Result<Vec<OnceMark>, StoreError> {
+pub fn keys(of: &mut dyn Reads, group: Option<&GroupName>) -> Result<Vec<OnceMark>, StoreError> {
     let statement = of.statements().keys;
     values_of(of, &KEYS, statement, &[Cell::maybe(group)])
 }
 
+/// A run as evidence of time, for pruning.
+pub const SEEN: [Column; 2] = [number("fence"), Column::new("started_at", Kind::Time)];
+
+/// The runs in these rows from column `first` on, without those with malformed cells, which are no evidence of time.
+pub fn seen(columns: &[Column], rows: &Rows, first: usize) -> Vec<Seen> {
+    let run = |row: &Vec<Cell>| {
+        let mut cells = Cells::new(columns, row).after(first);
+        Some(Seen {
+            fence: Fence(cells.number().ok()??),
+            started_at: cells.wall().ok()??,
+        })
+    };
+    rows.iter().filter_map(run).collect()
+}
+
 fn values_of<T: DeserializeOwned>(
-    of: &mut dyn Dialect,
+    of: &mut dyn Reads,
     table: &Table,
-    statement: &str,
+    statement: &'static str,
     values: &[Cell],
 ) -> Result<Vec<T>, StoreError> {
-    let found = of.select(table, statement, values)?;
-    let mut taken = Vec::with_capacity(found.len());
-    for Found { group, cells } in found {
-        let value = cells.and_then(|cells| table.value(cells));
-        taken.push(value.map_err(|bad| of.bad_row(table, &group, &bad))?);
+    let columns = table.answer();
+    let rows = of.select(statement, values, &columns)?;
+    let mut taken = Vec::with_capacity(rows.len());
+    for row in rows {
+        let group = group_of(Cells::new(&columns, &row));
+        let value = table.value(row);
+        taken.push(value.map_err(|bad| of.bad_row(table.name, &group, &bad))?);
     }
     Ok(taken)
 }
