@@ -8,7 +8,7 @@ use super::incarnation;
 use super::message::{Context, Level, Message};
 use super::waiting;
 use crate::duration::rounded;
-use crate::job::messages::Unkillable;
+use crate::job::Unkillable;
 use crate::run::ending::Ending;
 use crate::run::event::{Granted, GuardNews, Note};
 use crate::store::StoreError;

@@ -129,7 +129,7 @@ pub fn met(refusal: &RefusalRecord, repeats: &str, times: &Times, now: WallTime)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::token::refusal_record::fixture::refused;
+    use crate::token::refusal::fixture::refused;
 
     const NOW: WallTime = WallTime(1_790_000_000_000);
 
