@@ -18,16 +18,12 @@
 
 pub mod conninfo;
 pub mod examine;
-pub mod settings;
 
-mod bell;
 mod cells;
 mod fault;
 mod incarnation;
 mod link;
-mod listener;
 mod login;
-mod marks;
 mod queue;
 pub mod schema;
 mod statements;
@@ -42,19 +38,18 @@ pub(crate) mod test_server;
 use std::time::Duration;
 
 use self::cells::rows;
+use self::conninfo::Settings;
 use self::conninfo::resolve::resolve;
 use self::conninfo::text::parse;
 use self::fault::code;
-use self::link::{Link, Missing as _};
-use self::listener::{Listener, SOON};
-use self::settings::Settings;
-use self::statements::Statements;
-use super::StoreError;
+use self::link::{Link, Listener, Missing as _, SOON};
+use self::statements::{Statements, sql};
 use super::net::options::{BadSettings, ProcessEnvironment};
 use super::net::session::Failed;
 use super::sql::cell::{BadColumn, Cell, Cells, Column, Rows, flag, number, text};
 use super::sql::server::{Server, SqlStore, TableStatements, table_statements};
-use crate::token::{Memory, Recorded, RunRecord, StoreTime};
+use super::{Advanced, Marks, StoreError};
+use crate::token::{Fence, Memory, Recorded, ResourceName, RunRecord, StoreTime};
 
 /// A token store in a database of MySQL or MariaDB.
 pub(in crate::store) type MysqlStore = SqlStore<Link, Mysql>;
@@ -184,5 +179,22 @@ impl Server for MysqlStore {
             self.own.is_prepared = false;
             self.connection.close();
         }
+    }
+}
+
+/// The table of resources: the highest fence that has used each.
+impl Marks for MysqlStore {
+    fn advance(&mut self, resource: &ResourceName, fence: Fence) -> Result<Advanced, StoreError> {
+        let values = [Cell::text(resource), Cell::number(fence.0)];
+        let columns = [number("fence")];
+        let row = self.first(self.timeout, sql!("advance"), &values, &columns);
+        let row = row.map_err(|failed| self.listed(failed))?;
+        let mark = Cells::new(&columns, &row).needed(Cells::number);
+        let mark = mark.map_err(|bad| self.bad_column("resources", &bad))?;
+        // Another client may have raised it since: then this fence is behind too.
+        Ok(match mark {
+            mark if mark == fence.0 => Advanced::Stored,
+            mark => Advanced::Behind(Fence(mark)),
+        })
     }
 }

@@ -185,7 +185,7 @@ impl StoreUrl {
             Self::Sqlite(_) => Ok(sqlite::SCHEMA.to_owned()),
             Self::Postgres(text) => {
                 let settings = settings(postgres::settings, text, opening.application, warn)?;
-                Ok(postgres::schema::creation(&settings.schema))
+                Ok(postgres::creation(&settings.schema))
             }
             Self::Mysql(text) => {
                 settings(mysql::settings, text, opening.application, warn)?;

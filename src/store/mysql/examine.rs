@@ -4,16 +4,17 @@ mod rules;
 
 use super::MysqlStore;
 use super::cells::{Cells, cells};
+use super::conninfo::Settings;
 use super::fault::{Said, code};
 use super::link::{Link, Missing as _};
 use super::schema::{self, Found};
-use super::settings::{Settings, SslMode};
 use super::statements::{PROCEDURES, Statements, WHICH_SERVER, sql};
 use super::wire::Answer;
 use crate::store::checkup::rules::{Facts, Rule};
 use crate::store::checkup::walk::{self, Ended, Examined, For};
 use crate::store::checkup::{Check, Tell, clock};
 use crate::store::net::dial::{Ends, ends};
+use crate::store::net::tls::SslMode;
 use crate::store::sql::cell::Cell;
 use crate::store::sql::server::check;
 use crate::store::sql::server::tables::token_in;

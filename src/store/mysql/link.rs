@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::cells::Cells;
+use super::conninfo::Settings;
 use super::fault::{Fault, Said, code};
 use super::login::log_in;
-use super::settings::Settings;
 use super::statements::{SET_UP_ANSWERS, WHICH_SERVER, set_up};
 use super::wire::{Answer, Wire};
 use crate::store::net::deadline::{Activity, Deadline};
@@ -206,5 +206,22 @@ impl Identify for Settings {
             Ok(answer) => Some(Cells::first(&answer)?.needed_text().ok()?.to_owned()),
             Err(failed) => failed.is_elsewhere.then(String::new),
         }
+    }
+}
+
+/// When a waiter looks again that has found the holder's lock free; each time after twice the pause.
+pub(super) const SOON: Duration = Duration::from_millis(20);
+
+/// A connection whose answer comes when a holder has given its lock up, or after a while.
+pub(super) struct Listener {
+    pub(super) link: Link,
+    /// True if it awaits an answer.
+    pub(super) is_armed: bool,
+}
+
+impl Listener {
+    /// The socket, which can be read once the answer is there.
+    pub(super) fn socket(&self) -> Option<Arc<OwnedFd>> {
+        self.is_armed.then(|| Arc::clone(&self.link.socket))
     }
 }

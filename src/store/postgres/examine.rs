@@ -8,10 +8,9 @@ use std::time::Duration;
 use tokio_postgres::Row;
 
 use super::cells::cells;
-use super::conninfo::settings::{Settings, SslMode};
+use super::conninfo::Settings;
 use super::fault::Said;
 use super::link::{Link, Session};
-use super::schema;
 use super::statements::{Statements, sql};
 use crate::duration::rounded;
 use crate::store::checkup::rules::{Facts, Rule};
@@ -19,7 +18,9 @@ use crate::store::checkup::walk::{self, Ended, Examined, For};
 use crate::store::checkup::{Tell, clock};
 use crate::store::net::dial::Ends;
 use crate::store::net::lookout::Identify;
+use crate::store::net::tls::SslMode;
 use crate::store::sql::cell::Cell;
+use crate::store::sql::server::VERSION;
 use crate::store::sql::server::tables::token_in;
 use crate::token::{GroupName, Timing};
 
@@ -63,11 +64,10 @@ impl Examined for Link {
         facts.set("grantee", quoted(&settings.user));
         facts.set("database", &settings.dbname);
         facts.set("schema", &settings.schema);
-        facts.set("knows", schema::VERSION);
+        facts.set("knows", VERSION);
         let mode = settings.tls.mode;
         facts.flag("named", mode == SslMode::VerifyFull);
-        let insists = [SslMode::Require, SslMode::VerifyCa, SslMode::VerifyFull];
-        facts.flag("insists", insists.contains(&mode));
+        facts.flag("insists", mode >= SslMode::Require);
         facts.flag("roots", settings.tls.roots.is_some());
         facts
     }

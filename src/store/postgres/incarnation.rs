@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use super::PostgresStore;
-use super::clock_epoch::{expiry_values, incarnation};
+use super::cells::{expiry_values, incarnation};
 use super::statements::sql;
 use super::swaps::DONE;
 use crate::store::sql::cell::{BadColumn, Cells, flag, number};

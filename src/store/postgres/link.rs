@@ -11,17 +11,18 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls, Row};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::conninfo::settings::{ChannelBinding, Settings, SslMode};
+use super::conninfo::{ChannelBinding, Settings};
 use super::fault::{Fault, Said, of_login};
+use super::handshake::Handshake;
 use super::statements::Statements;
-use super::tls;
 use crate::store::net::deadline::{Activity, Deadline};
 use crate::store::net::dial::{self, Ends, Stream, Target, connect};
 use crate::store::net::host::{Host, Place};
 use crate::store::net::limit::{Allowance, LONGEST_LOGIN, Limited};
 use crate::store::net::session::{self, Failed};
-use crate::store::net::tls::Insecure;
+use crate::store::net::tls::{self, Insecure, SslMode};
 
 /// A store's session with the servers.
 pub(super) type Session = session::Session<Link>;
@@ -180,11 +181,11 @@ async fn log_in(
         return Ok(Link::new(made, ends, false, settings));
     }
     let other = |text| Fault::Tls(Insecure::Other, text);
-    let mut maker = tls::connector(&settings.tls).map_err(other)?;
+    let mut maker = MakeRustlsConnect::new(tls::config(&settings.tls).map_err(other)?);
     let name = tls_name(settings, host)?;
     let Ok(connect) = MakeTlsConnect::<Socket>::make_tls_connect(&mut maker, &name);
     let agreed = Arc::new(AtomicBool::new(false));
-    let connect = tls::Handshake::new(connect, Arc::clone(&agreed));
+    let connect = Handshake::new(connect, Arc::clone(&agreed));
     let done = deadline.bound(Activity::LoggingIn, config.connect_raw(stream, connect));
     let done = done.await?;
     let agreed = agreed.load(Ordering::Relaxed);

@@ -2,7 +2,7 @@
 //! in its own statement, if the group has waiters.
 
 use super::PostgresStore;
-use super::clock_epoch::expiry_values;
+use super::cells::expiry_values;
 use super::statements::sql;
 use crate::store::sql::cell::{Cell, flag};
 use crate::store::sql::server::Server as _;

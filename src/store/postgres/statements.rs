@@ -104,6 +104,17 @@ impl Statements {
     }
 }
 
+/// The script that makes the tables, for an administrator, in one transaction.
+pub(in crate::store) fn creation(schema: &str) -> String {
+    let statements = Statements::new(schema);
+    format!(
+        "BEGIN;\n{}\n{}\n{}COMMIT;\n",
+        statements.fill(sql!("schema_create")),
+        include_str!("../sql/postgres/schema.sql"),
+        statements.fill(sql!("grants"))
+    )
+}
+
 #[cfg(test)]
 mod tests {
     #[test]

@@ -9,7 +9,7 @@ use super::fault::Fault;
 use super::settings::Tls;
 use crate::store::net::deadline::Activity;
 use crate::store::net::dial::Stream;
-use crate::store::net::tls::{Demands, Insecure, config};
+use crate::store::net::tls::{self, Insecure, SslMode};
 
 /// Makes a connection secure.
 pub(super) async fn secure(
@@ -18,15 +18,12 @@ pub(super) async fn secure(
     stream: Box<dyn Stream>,
 ) -> Result<Box<dyn Stream>, Fault> {
     let other = |text| Fault::Tls(Insecure::Other, text);
-    let config = config(Demands {
-        roots: Some(&files.roots),
-        name: true,
-        client: files.client.as_ref(),
-        sni: true,
-        only_13: false,
-        only_12: false,
-    })
-    .map_err(other)?;
+    let verified = tls::Tls {
+        roots: Some(files.roots.clone()),
+        client: files.client.clone(),
+        ..tls::Tls::new(SslMode::VerifyFull)
+    };
+    let config = tls::config(&verified).map_err(other)?;
     let name = ServerName::try_from(name.to_owned())
         .map_err(|_| other(format!("{name:?} is no name that a certificate can have")))?;
     let connecting = TlsConnector::from(Arc::new(config)).connect(name, stream);

@@ -4,13 +4,13 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::Settings;
 use super::files::{Line, lines};
 use super::text::{ALL, Given, SCHEMA};
-use crate::store::mysql::settings::{Settings, SslMode, Tls};
 use crate::store::net::host::{Host, Servers};
 use crate::store::net::options::{BadSettings, Environment, Options, Pairs, Status, last};
 use crate::store::net::secret::Secret;
-use crate::store::net::tls::{ClientCertificate, Roots};
+use crate::store::net::tls::{ClientCertificate, Roots, SslMode, Tls};
 
 /// The files of the clients, before that of the user.
 const FILES: [&str; 2] = ["/etc/my.cnf", "/etc/mysql/my.cnf"];
@@ -159,7 +159,7 @@ impl Sources<'_> {
             Some(_) => given.mode(),
             None => given.mode().max(filed.mode()),
         };
-        Ok(mode.unwrap_or(SslMode::Preferred))
+        Ok(mode.unwrap_or(SslMode::Prefer))
     }
 
     fn tls(&self) -> Result<Tls, BadSettings> {
@@ -173,10 +173,10 @@ impl Sources<'_> {
         let mode = self.ssl_mode()?;
         let ca = self.options.get("ssl-ca");
         let roots = match (mode, ca) {
-            (SslMode::VerifyCa | SslMode::VerifyIdentity, Some(path)) => {
+            (SslMode::VerifyCa | SslMode::VerifyFull, Some(path)) => {
                 Some(Roots::File(PathBuf::from(path)))
             }
-            (SslMode::VerifyCa | SslMode::VerifyIdentity, None) => Some(Roots::System),
+            (SslMode::VerifyCa | SslMode::VerifyFull, None) => Some(Roots::System),
             _ => None,
         };
         let client = match (self.options.get("ssl-cert"), self.options.get("ssl-key")) {
@@ -192,9 +192,9 @@ impl Sources<'_> {
             }
         };
         Ok(Tls {
-            mode,
             roots,
             client,
+            ..Tls::new(mode)
         })
     }
 }
@@ -215,17 +215,17 @@ impl Demanded {
         };
         let mode = option("ssl-mode").map(mode_of).transpose()?;
         let skips = is_on("skip-ssl") == Some(true) || is_on("ssl") == Some(false);
-        let named = mode.or(skips.then_some(SslMode::Disabled));
+        let named = mode.or(skips.then_some(SslMode::Disable));
         let verifies = is_on("ssl-verify-server-cert") == Some(true);
-        if verifies && named == Some(SslMode::Disabled) {
+        if verifies && named == Some(SslMode::Disable) {
             return Err(BadSettings::new(
                 "skip-ssl (or ssl-mode=DISABLED) and ssl-verify-server-cert exclude each other: leave one out",
             ));
         }
         let implied = match () {
-            () if verifies => Some(SslMode::VerifyIdentity),
+            () if verifies => Some(SslMode::VerifyFull),
             () if option("ssl-ca").is_some() => Some(SslMode::VerifyCa),
-            () if is_on("ssl") == Some(true) => Some(SslMode::Required),
+            () if is_on("ssl") == Some(true) => Some(SslMode::Require),
             () => None,
         };
         Ok(Self { named, implied })
@@ -239,11 +239,11 @@ impl Demanded {
 
 fn mode_of(text: &str) -> Result<SslMode, BadSettings> {
     match text.to_uppercase().replace('-', "_").as_str() {
-        "DISABLED" => Ok(SslMode::Disabled),
-        "PREFERRED" => Ok(SslMode::Preferred),
-        "REQUIRED" => Ok(SslMode::Required),
+        "DISABLED" => Ok(SslMode::Disable),
+        "PREFERRED" => Ok(SslMode::Prefer),
+        "REQUIRED" => Ok(SslMode::Require),
         "VERIFY_CA" => Ok(SslMode::VerifyCa),
-        "VERIFY_IDENTITY" => Ok(SslMode::VerifyIdentity),
+        "VERIFY_IDENTITY" => Ok(SslMode::VerifyFull),
         _ => Err(BadSettings::new(format!(
             "ssl-mode {text:?} is none of DISABLED, PREFERRED, REQUIRED, VERIFY_CA, VERIFY_IDENTITY"
         ))),

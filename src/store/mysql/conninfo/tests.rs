@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use super::Settings;
 use super::resolve::resolve;
 use super::text::{parse, without_password};
-use crate::store::mysql::settings::{Settings, SslMode};
 use crate::store::net::host::{Host, Settings as _};
 use crate::store::net::options::tests::Around;
 use crate::store::net::secret::Secret;
-use crate::store::net::tls::Roots;
+use crate::store::net::tls::{Roots, SslMode};
 
 /// This user's option file.
 const MINE: &str = "/home/os/.my.cnf";
@@ -132,11 +132,11 @@ fn tls_is_not_verified_and_left_out_at_once() {
 #[test]
 fn tls_follows_the_words_of_both_clients() {
     for (options, mode, roots) in [
-        ("", SslMode::Preferred, None),
-        ("?ssl-mode=DISABLED", SslMode::Disabled, None),
-        ("?ssl_mode=required", SslMode::Required, None),
-        ("?ssl=1", SslMode::Required, None),
-        ("?ssl=0", SslMode::Disabled, None),
+        ("", SslMode::Prefer, None),
+        ("?ssl-mode=DISABLED", SslMode::Disable, None),
+        ("?ssl_mode=required", SslMode::Require, None),
+        ("?ssl=1", SslMode::Require, None),
+        ("?ssl=0", SslMode::Disable, None),
         (
             "?ssl-ca=/ca",
             SslMode::VerifyCa,
@@ -144,12 +144,12 @@ fn tls_follows_the_words_of_both_clients() {
         ),
         (
             "?ssl-mode=VERIFY_IDENTITY",
-            SslMode::VerifyIdentity,
+            SslMode::VerifyFull,
             Some(Roots::System),
         ),
         (
             "?ssl-verify-server-cert=1&ssl-ca=/ca",
-            SslMode::VerifyIdentity,
+            SslMode::VerifyFull,
             Some(Roots::File("/ca".into())),
         ),
         (
@@ -159,10 +159,10 @@ fn tls_follows_the_words_of_both_clients() {
         ),
         (
             "?ssl-mode=PREFERRED&ssl-verify-server-cert=1",
-            SslMode::VerifyIdentity,
+            SslMode::VerifyFull,
             Some(Roots::System),
         ),
-        ("?ssl-mode=DISABLED&ssl=1", SslMode::Required, None),
+        ("?ssl-mode=DISABLED&ssl=1", SslMode::Require, None),
     ] {
         let tls = plain(&format!("mysql://h/d{options}")).tls;
         assert_eq!((tls.mode, tls.roots), (mode, roots), "{options}");
@@ -179,62 +179,54 @@ fn no_option_file_weakens_the_tls_of_the_string() {
     for (options, file, mode) in [
         ("ssl-ca=/ca", "skip-ssl", SslMode::VerifyCa),
         ("ssl-ca=/ca", "ssl-mode=DISABLED", SslMode::VerifyCa),
-        (
-            "ssl-verify-server-cert=1",
-            "skip-ssl",
-            SslMode::VerifyIdentity,
-        ),
+        ("ssl-verify-server-cert=1", "skip-ssl", SslMode::VerifyFull),
         (
             "ssl-verify-server-cert=1",
             "ssl-mode=DISABLED",
-            SslMode::VerifyIdentity,
+            SslMode::VerifyFull,
         ),
         (
             "ssl-verify-server-cert=1",
             "ssl-mode=REQUIRED",
-            SslMode::VerifyIdentity,
+            SslMode::VerifyFull,
         ),
-        ("ssl=1", "ssl=0", SslMode::Required),
-        ("ssl=1", "skip-ssl", SslMode::Required),
-        ("ssl=1", "disable-ssl", SslMode::Required),
+        ("ssl=1", "ssl=0", SslMode::Require),
+        ("ssl=1", "skip-ssl", SslMode::Require),
+        ("ssl=1", "disable-ssl", SslMode::Require),
         ("ssl-ca=/ca", "loose_skip_ssl", SslMode::VerifyCa),
         (
             "ssl-verify-server-cert=1",
             "disable-ssl-verify-server-cert",
-            SslMode::VerifyIdentity,
+            SslMode::VerifyFull,
         ),
         (
             "ssl-ca=/ca",
             "enable-ssl-verify-server-cert",
-            SslMode::VerifyIdentity,
+            SslMode::VerifyFull,
         ),
         // A stricter file counts.
         ("ssl=1", "ssl-ca=/of/file", SslMode::VerifyCa),
         (
             "ssl-ca=/ca",
             "ssl-mode=VERIFY_IDENTITY",
-            SslMode::VerifyIdentity,
+            SslMode::VerifyFull,
         ),
-        (
-            "ssl-ca=/ca",
-            "ssl-verify-server-cert",
-            SslMode::VerifyIdentity,
-        ),
+        ("ssl-ca=/ca", "ssl-verify-server-cert", SslMode::VerifyFull),
         // The string names the mode itself.
         (
             "ssl-mode=REQUIRED",
             "ssl-verify-server-cert",
-            SslMode::Required,
+            SslMode::Require,
         ),
         ("ssl-mode=VERIFY_CA", "ssl-mode=DISABLED", SslMode::VerifyCa),
-        ("skip-ssl=1", "ssl-mode=VERIFY_CA", SslMode::Disabled),
+        ("skip-ssl=1", "ssl-mode=VERIFY_CA", SslMode::Disable),
         (
             "ssl-verify-server-cert=0",
             "ssl-verify-server-cert",
-            SslMode::Preferred,
+            SslMode::Prefer,
         ),
         // The string says nothing of it.
-        ("connect-timeout=1", "skip-ssl", SslMode::Disabled),
+        ("connect-timeout=1", "skip-ssl", SslMode::Disable),
         (
             "connect-timeout=1",
             "skip-ssl\nssl-ca=/of/file",

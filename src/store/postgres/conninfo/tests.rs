@@ -2,16 +2,14 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::options::ALL;
 use super::resolve::resolve;
-use super::settings::{Settings, SslMode};
-use super::text::{is_conninfo, parse};
-use super::{passfile, service};
+use super::text::{ALL, is_conninfo, parse};
+use super::{Settings, files};
 use crate::store::net::host::{Host, PROBES, Settings as _};
 use crate::store::net::options::tests::Around;
 use crate::store::net::options::{BadSettings, Fate};
 use crate::store::net::secret::Secret;
-use crate::store::net::tls::Roots;
+use crate::store::net::tls::{Roots, SslMode};
 use crate::sys::tcp::Keepalive;
 
 impl Around {
@@ -121,11 +119,11 @@ fn the_string_precedes_the_service_and_the_service_precedes_variables() {
 
 #[test]
 fn an_error_in_a_service_file_names_its_line() {
-    let wrong = |text| service::find(text, "s", "f").unwrap_err().to_string();
+    let wrong = |text| files::service(text, "s", "f").unwrap_err().to_string();
     assert!(wrong("[s]\nhost").contains("f, line 2"));
     assert!(wrong("[s]\nhots=x").contains("\"hots\""));
     assert!(wrong("[s]\nservice=t").contains("another"));
-    assert_eq!(service::find("[a]\nbroken", "s", "f"), Ok(None));
+    assert_eq!(files::service("[a]\nbroken", "s", "f"), Ok(None));
 }
 
 #[test]
@@ -254,8 +252,8 @@ proptest! {
                 let _ = resolve(pairs, &Around::default(), "x");
             }
         }
-        let _ = passfile::find(&text, "h", "1", "d", "u");
-        let _ = service::find(&text, "s", "f");
+        let _ = files::password(&text, "h", "1", "d", "u");
+        let _ = files::service(&text, "s", "f");
     }
 
     #[test]
