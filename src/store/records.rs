@@ -1,12 +1,12 @@
-//! Finished runs and their output, refused runs, acts of operators, and the keys that are done.
+//! Finished runs and their output, refused runs, acts of operators, the keys that are done, and the marks of
+//! resources: the highest fence that has used each.
 
 use std::time::Duration;
 
 use super::StoreError;
-use crate::token::WallTime;
 use crate::token::{
     ActRecord, ClientId, Fence, GroupName, OnceMark, Outcome, OutputRecord, Recorded,
-    RefusalRecord, RefusalTotal, RunRecord,
+    RefusalRecord, RefusalTotal, ResourceName, RunRecord, WallTime,
 };
 
 /// A query of runs.
@@ -28,7 +28,6 @@ pub struct RunQuery {
 
 impl RunQuery {
     /// Whether a run matches, regardless of the limit.
-    #[must_use]
     pub fn wants(&self, run: &RunRecord) -> bool {
         self.group.as_ref().is_none_or(|group| *group == run.group)
             && self.client.as_ref().is_none_or(|it| *it == run.client)
@@ -78,7 +77,6 @@ pub struct RefusalQuery {
 
 impl ActQuery {
     /// Whether an act matches, regardless of the limit.
-    #[must_use]
     pub fn wants(&self, act: &ActRecord) -> bool {
         self.group.as_ref().is_none_or(|group| *group == act.group)
             && self.since.is_none_or(|since| act.at >= since)
@@ -88,7 +86,6 @@ impl ActQuery {
 
 impl RefusalQuery {
     /// Whether a record matches, regardless of the limit.
-    #[must_use]
     pub fn wants(&self, refusal: &RefusalRecord) -> bool {
         self.group.as_ref().is_none_or(|it| *it == refusal.group)
             && self.since.is_none_or(|since| refusal.last_at >= since)
@@ -173,4 +170,23 @@ pub trait Records {
     /// # Errors
     /// If the store can't be written.
     fn prune(&mut self, group: &GroupName, retention: Retention) -> Result<(), StoreError>;
+}
+
+/// The answer of a resource's mark to a fence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Advanced {
+    /// The mark is this fence now.
+    Stored,
+    /// The mark is this higher one.
+    Behind(Fence),
+}
+
+/// Keeps the mark of each resource.
+pub trait Marks {
+    /// Sets a resource's mark, the highest fence that has used it, to this fence, unless it
+    /// is higher already.
+    ///
+    /// # Errors
+    /// If it is unknown whether the mark is set.
+    fn advance(&mut self, resource: &ResourceName, fence: Fence) -> Result<Advanced, StoreError>;
 }

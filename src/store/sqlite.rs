@@ -29,19 +29,15 @@ pub mod clock;
 pub mod examine;
 
 mod cells;
-mod companion;
 mod fault;
 mod file;
 mod incarnation;
 mod lock_owner;
-mod marks;
 mod notifier;
-mod prune;
 mod queue;
 mod records;
 mod schema;
 mod tokens;
-mod wall;
 mod write;
 
 #[cfg(test)]
@@ -70,7 +66,6 @@ use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 use self::cells::read;
 use self::clock::{Clock, HostClock};
-use self::companion::companion;
 use self::fault::Location;
 use self::file::OpenFile;
 use self::write::{Kept, WriteError};
@@ -80,6 +75,7 @@ use super::{Store, StoreError, Trouble};
 use crate::sys::errno::Errno;
 use crate::sys::file_size;
 use crate::sys::open_flags::{NO_FOLLOW, NO_WAIT};
+use crate::sys::sqlite_files::companion;
 use crate::token::StoreTime;
 
 /// How many pages the log has when a commit moves them to the database. Of 16, 64 and 200 pages of
@@ -195,7 +191,6 @@ impl SqliteStore {
 
     /// The directory beside the file, whether it exists or not, for the files of this store's users
     /// on this host: each of them finds it, however it was mounted.
-    #[must_use]
     pub fn directory_beside(&self) -> PathBuf {
         companion(&self.location.path, "-locks")
     }

@@ -1,10 +1,13 @@
-//! Tokens: one snapshot of a group, and the compare-and-swap of its row.
+//! Tokens: one snapshot of a group, the compare-and-swap of its row, and the queue of those that wait for it.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use super::StoreError;
 use crate::token::hidden::quoted;
 use crate::token::{
-    GroupName, Memory, NoteSwap, OnceMark, QueueEntry, Row, StoreTime, Swap, Swapped, Waiter,
-    document,
+    GroupName, Memory, NoteSwap, OnceMark, QueueEntry, Row, SessionId, StoreTime, Swap, Swapped,
+    Until, Waiter, document,
 };
 
 /// The result of a read.
@@ -39,7 +42,6 @@ pub struct Listing {
 
 impl Listing {
     /// The number of waiters for a group's token.
-    #[must_use]
     pub fn waiters(&self, group: &GroupName) -> usize {
         self.waiting(group).count()
     }
@@ -105,7 +107,6 @@ pub trait Tokens {
 
 /// The error of a store that does not report its incarnation: it grants nothing, and no waiting
 /// changes that. Only PostgreSQL can refuse to report it.
-#[must_use]
 pub fn unknown_incarnation() -> StoreError {
     StoreError::denied(
         "the store does not say which incarnation it is, so it may have forgotten a grant",
@@ -130,4 +131,38 @@ pub fn check_reader(row: &Row) -> Result<(), StoreError> {
         row.document.reader,
         document::VERSION
     )).remedy("install a newer tokenrun"))
+}
+
+/// A descriptor that becomes readable when the token may have become free. The store's next
+/// [`Queue::join`] or read of the token clears the notification.
+#[derive(Debug, Clone)]
+pub struct Notifier(pub Arc<OwnedFd>);
+
+/// Keeps queues, and notifies waiters when the token may have become free.
+pub trait Queue {
+    /// Adds a session at the end of the queue, or renews the heartbeat of one that is in it, which
+    /// keeps its position. Removes sessions without a heartbeat for a minute. Then looks, as
+    /// [`Tokens::look`] does. After `expiry` it only looks: the sender of a late request may be dead.
+    ///
+    /// # Errors
+    /// If the store is unusable. Whether the session is in the queue is unknown then.
+    fn join(
+        &mut self,
+        group: &GroupName,
+        waiter: &Waiter,
+        expiry: &Until,
+        key: Option<&str>,
+    ) -> Result<Reading, StoreError>;
+
+    /// Removes a session from the queue, if it is in it.
+    ///
+    /// # Errors
+    /// If the store is unusable.
+    fn leave(&mut self, group: &GroupName, session: &SessionId) -> Result<(), StoreError>;
+
+    /// The notifier of a session in the queue: to be fetched after each [`Self::join`] and each read
+    /// of the token. `None`: there is none, and only regular looks help.
+    fn notifier(&mut self) -> Option<Notifier> {
+        None
+    }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::mysql::conninfo::text::is_url;
 use super::net::address::BadAddress;
-use super::net::secret::Secret;
+use super::net::host::Secret;
 use super::postgres::conninfo::text::is_conninfo;
 use super::redis::settings::{is_scheme, parse};
 

@@ -12,7 +12,6 @@ use crate::store::net::session::Failed;
 use crate::store::sql::server::check;
 
 /// The script that makes the tables, for an administrator.
-#[must_use]
 pub fn creation() -> String {
     let grants = include_str!("../sql/mysql/grants.sql");
     format!("{}\n{grants}", statements::script())

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::secret::Secret;
 use crate::sys::tcp::Keepalive;
 
 /// How an idle connection is probed: a lost server is noticed within a minute.
@@ -27,6 +26,16 @@ pub enum Place {
     },
 }
 
+/// A text that is never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(pub String);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("…")
+    }
+}
+
 /// One server of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
@@ -36,7 +45,6 @@ pub struct Host {
 }
 
 impl Host {
-    #[must_use]
     pub fn unix(path: impl Into<String>) -> Self {
         Self {
             place: Place::Unix(path.into()),
@@ -44,7 +52,6 @@ impl Host {
         }
     }
 
-    #[must_use]
     pub fn tcp(name: impl Into<String>, port: u16) -> Self {
         let to: String = name.into();
         Self {
@@ -57,7 +64,6 @@ impl Host {
         }
     }
 
-    #[must_use]
     pub const fn is_unix(&self) -> bool {
         matches!(self.place, Place::Unix(_))
     }
@@ -76,7 +82,6 @@ impl fmt::Display for Host {
 }
 
 /// A name as it stands before a port: an address of IPv6 is in brackets.
-#[must_use]
 pub fn bracketed(name: &str) -> String {
     match name.contains(':') {
         true => format!("[{name}]"),
@@ -99,7 +104,6 @@ pub struct Servers {
 
 impl Servers {
     /// Servers with the usual limits.
-    #[must_use]
     pub const fn new(hosts: Vec<Host>) -> Self {
         Self {
             hosts,
@@ -137,7 +141,6 @@ pub trait Settings: Clone {
     }
 
     /// The same with this server alone.
-    #[must_use]
     fn only(&self, host: &Host) -> Self {
         let mut only = self.clone();
         only.servers_mut().hosts = vec![host.clone()];

@@ -68,7 +68,6 @@ pub(in crate::store) use options;
 pub type Pairs = Vec<(String, String)>;
 
 /// The last value of an option.
-#[must_use]
 pub fn last<'a>(pairs: &'a Pairs, name: &str) -> Option<&'a str> {
     let found = pairs.iter().rfind(|(found, _)| found == name);
     found.map(|(_, value)| value.as_str())

@@ -32,7 +32,6 @@ pub fn check(text: &str) -> Result<Option<PathBuf>, String> {
 }
 
 /// Whether a store's URL holds a password.
-#[must_use]
 pub fn has_password(text: &str) -> bool {
     if let Ok(settings) = redis::parse(text.trim()) {
         return settings.has_password();
@@ -45,7 +44,6 @@ pub fn has_password(text: &str) -> bool {
 }
 
 /// Where the password of this store's URL may be kept instead.
-#[must_use]
 pub fn password_place(text: &str) -> &'static str {
     if mysql::is_url(text) {
         return "~/.my.cnf";
@@ -61,7 +59,6 @@ fn is_secret(name: &str) -> bool {
 }
 
 /// A store's URL without its password.
-#[must_use]
 pub fn without_password(text: &str) -> String {
     if let Ok(settings) = redis::parse(text.trim()) {
         return settings.name();

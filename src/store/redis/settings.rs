@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::store::net::address::{Address, BadAddress, number};
+use crate::store::net::host::Secret;
 use crate::store::net::host::{self, Host, Servers};
-use crate::store::net::secret::Secret;
 use crate::store::net::tls::{ClientCertificate, Roots};
 
 /// The schemes, and whether they mean TLS and a Unix socket.

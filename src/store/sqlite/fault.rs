@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use rusqlite::{ErrorCode, ffi};
 
-use super::companion::companion;
 use super::lock_owner::lock_owner;
 use crate::store::error::copy_of;
 use crate::store::sql::cell::BadColumn;
@@ -14,6 +13,7 @@ use crate::store::{StoreError, Trouble};
 use crate::sys::access::{self, Access};
 use crate::sys::errno::Errno;
 use crate::sys::file_size;
+use crate::sys::sqlite_files::companion;
 use crate::sys::sqlite_files::{COMPANIONS, objection_at};
 use crate::token::hidden::quoted;
 

@@ -13,7 +13,6 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 use super::clock::Clock;
-use super::companion::companion;
 use super::fault::Location;
 use super::incarnation;
 use crate::store::{StoreError, filesystem};
@@ -21,6 +20,7 @@ use crate::sys::errno::Errno;
 use crate::sys::inode::Inode;
 use crate::sys::place::{Directory, Place};
 use crate::sys::sharing::{Sharing, is_own, is_sticky};
+use crate::sys::sqlite_files::companion;
 use crate::sys::sqlite_files::{self, COMPANIONS};
 use crate::token::{Incarnation, IncarnationNote, Version};
 

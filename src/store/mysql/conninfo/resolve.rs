@@ -7,9 +7,9 @@ use std::time::Duration;
 use super::Settings;
 use super::files::{Line, lines};
 use super::text::{ALL, Given, SCHEMA};
+use crate::store::net::host::Secret;
 use crate::store::net::host::{Host, Servers};
 use crate::store::net::options::{BadSettings, Environment, Options, Pairs, Status, last};
-use crate::store::net::secret::Secret;
 use crate::store::net::tls::{ClientCertificate, Roots, SslMode, Tls};
 
 /// The files of the clients, before that of the user.

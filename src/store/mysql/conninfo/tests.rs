@@ -5,9 +5,9 @@ use std::time::Duration;
 use super::Settings;
 use super::resolve::resolve;
 use super::text::{parse, without_password};
+use crate::store::net::host::Secret;
 use crate::store::net::host::{Host, Settings as _};
 use crate::store::net::options::tests::Around;
-use crate::store::net::secret::Secret;
 use crate::store::net::tls::{Roots, SslMode};
 
 /// This user's option file.

@@ -50,7 +50,6 @@ pub(super) fn service(text: &str, service: &str, file: &str) -> Result<Option<Pa
 
 /// The password for a connection, if a line matches it. `*` matches everything; a backslash escapes
 /// a `:` or a backslash.
-#[must_use]
 pub(super) fn password(
     text: &str,
     host: &str,

@@ -9,9 +9,9 @@ use super::files;
 use super::text::{ALL, SCHEMA};
 use super::tls::{Secrecy, flag, secrecy, tls};
 use super::{ChannelBinding, SOCKET, Settings};
+use crate::store::net::host::Secret;
 use crate::store::net::host::{Host, PROBES, Place, Servers};
 use crate::store::net::options::{BadSettings, Environment, Fate, Options, Pairs};
-use crate::store::net::secret::Secret;
 use crate::sys::tcp::Keepalive;
 
 /// The schema that the tables are in, unless the user names another.
@@ -122,14 +122,9 @@ fn add_service(options: &mut Options<'_>) -> Result<(), BadSettings> {
     )))
 }
 
-/// Refuses options that are not supported, by name, whatever their source.
-fn refuse(options: &Options<'_>) -> Result<(), BadSettings> {
-    for option in ALL.iter().filter(|known| known.fate == Fate::Refused) {
-        if options.get(option.name).is_some() {
-            return Err(BadSettings::of(option.name, "is not supported by tokenrun"));
-        }
-    }
-    let needs_primary = options.word(
+/// Options with values that are refused: the values, each with whether it is taken, and what is said of the others.
+const LIMITED: [(&str, &[(&str, bool)], &str); 3] = [
+    (
         "target_session_attrs",
         &[
             ("any", true),
@@ -139,35 +134,31 @@ fn refuse(options: &Options<'_>) -> Result<(), BadSettings> {
             ("standby", false),
             ("prefer-standby", false),
         ],
-        true,
-    )?;
-    if !needs_primary {
-        return Err(BadSettings::of(
-            "target_session_attrs",
-            "asks for a standby, where no token can be written; use read-write",
-        ));
-    }
-    let without_gss = options.word(
+        "asks for a standby, where no token can be written; use read-write",
+    ),
+    (
         "gssencmode",
         &[("disable", true), ("prefer", true), ("require", false)],
-        true,
-    )?;
-    if !without_gss {
-        return Err(BadSettings::of(
-            "gssencmode",
-            "is require, which tokenrun does not support",
-        ));
-    }
-    let in_order = options.word(
+        "is require, which tokenrun does not support",
+    ),
+    (
         "load_balance_hosts",
         &[("disable", true), ("random", false)],
-        true,
-    )?;
-    if !in_order {
-        return Err(BadSettings::of(
-            "load_balance_hosts",
-            "is random, which tokenrun does not support",
-        ));
+        "is random, which tokenrun does not support",
+    ),
+];
+
+/// Refuses options that are not supported, by name, whatever their source.
+fn refuse(options: &Options<'_>) -> Result<(), BadSettings> {
+    for option in ALL.iter().filter(|known| known.fate == Fate::Refused) {
+        if options.get(option.name).is_some() {
+            return Err(BadSettings::of(option.name, "is not supported by tokenrun"));
+        }
+    }
+    for (name, words, refusal) in LIMITED {
+        if !options.word(name, words, true)? {
+            return Err(BadSettings::of(name, refusal));
+        }
     }
     Ok(())
 }

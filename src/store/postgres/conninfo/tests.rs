@@ -5,10 +5,10 @@ use proptest::prelude::*;
 use super::resolve::resolve;
 use super::text::{ALL, is_conninfo, parse};
 use super::{Settings, files};
+use crate::store::net::host::Secret;
 use crate::store::net::host::{Host, PROBES, Settings as _};
 use crate::store::net::options::tests::Around;
 use crate::store::net::options::{BadSettings, Fate};
-use crate::store::net::secret::Secret;
 use crate::store::net::tls::{Roots, SslMode};
 use crate::sys::tcp::Keepalive;
 

@@ -52,7 +52,6 @@ pub const ALL: &[Known] = options![
     "replication" "" Refused,
 ];
 
-#[must_use]
 pub fn known(name: &str) -> Option<&'static Known> {
     ALL.iter().find(|known| known.name == name)
 }
@@ -61,7 +60,6 @@ const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 
 /// Whether a text is meant as a connection string: a PostgreSQL URL, or pairs that begin with an
 /// option of libpq.
-#[must_use]
 pub fn is_conninfo(text: &str) -> bool {
     let text = text.trim_start();
     SCHEMES.iter().any(|scheme| text.starts_with(scheme))
