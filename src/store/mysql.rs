@@ -42,7 +42,7 @@ use self::conninfo::Settings;
 use self::conninfo::resolve::resolve;
 use self::conninfo::text::parse;
 use self::fault::code;
-use self::link::{Link, Listener, Missing as _, SOON};
+use self::link::{Link, Listener, SOON, code_of, has_no_tables};
 use self::statements::{Statements, sql};
 use super::net::options::{BadSettings, ProcessEnvironment};
 use super::net::session::Failed;
@@ -75,7 +75,7 @@ pub(in crate::store) struct Mysql {
 /// # Errors
 /// What is wrong with the string, a variable or a file that belongs to it.
 pub fn settings(text: &str, application: &str) -> Result<Settings, BadSettings> {
-    resolve(&parse(text)?, &ProcessEnvironment, application)
+    resolve(parse(text)?, &ProcessEnvironment, application)
 }
 
 impl MysqlStore {
@@ -133,11 +133,11 @@ impl Server for MysqlStore {
     }
 
     fn is_without_tables(failed: &Failed) -> bool {
-        failed.has_no_tables()
+        has_no_tables(failed)
     }
 
     fn is_not_allowed(failed: &Failed) -> bool {
-        failed.code().is_some_and(|it| code::DENIED.contains(&it))
+        code_of(failed).is_some_and(|it| code::DENIED.contains(&it))
     }
 
     fn make(&mut self, limit: Duration) -> Result<(), StoreError> {

@@ -311,7 +311,7 @@ fn settings<S: host::Settings>(
         error,
         text: text.clone(),
     })?;
-    for warning in settings.warnings() {
+    for warning in &settings.servers().warnings {
         warn(warning);
     }
     Ok(settings)

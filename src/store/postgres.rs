@@ -50,7 +50,7 @@ use self::cells::cells;
 use self::conninfo::Settings;
 use self::conninfo::resolve::resolve;
 use self::conninfo::text::parse;
-use self::link::{Answered as _, Link};
+use self::link::{Link, has_no_tables, is};
 pub(in crate::store) use self::statements::creation;
 use self::statements::{Statements, sql};
 use super::net::options::{BadSettings, ProcessEnvironment};
@@ -130,11 +130,11 @@ impl Server for PostgresStore {
     }
 
     fn is_without_tables(failed: &Failed) -> bool {
-        failed.has_no_tables()
+        has_no_tables(failed)
     }
 
     fn is_not_allowed(failed: &Failed) -> bool {
-        failed.is(&SqlState::INSUFFICIENT_PRIVILEGE)
+        is(failed, &SqlState::INSUFFICIENT_PRIVILEGE)
     }
 
     fn make(&mut self, limit: Duration) -> Result<(), StoreError> {
@@ -146,7 +146,7 @@ impl Server for PostgresStore {
                 let oldest = Cells::new(&columns, row).after(1).text();
                 check::<Self>(self.connection.store_name(), oldest.ok().flatten())
             }
-            Err(failed) if failed.has_no_tables() => {
+            Err(failed) if has_no_tables(&failed) => {
                 self.create(limit.saturating_sub(begun.elapsed()))
             }
             Err(failed) => Err(failed.error),
@@ -188,7 +188,7 @@ impl PostgresStore {
         match self.connection.batch(limit, &batch) {
             Ok(()) => Ok(()),
             // Another client was quicker: the lock made this one wait for it.
-            Err(failed) if failed.is(&SqlState::DUPLICATE_TABLE) => Ok(()),
+            Err(failed) if is(&failed, &SqlState::DUPLICATE_TABLE) => Ok(()),
             Err(failed) => Err(self.not_made(failed, "role")),
         }
     }

@@ -28,8 +28,6 @@ pub struct Settings {
     pub timeout: Duration,
     /// A Unix socket never has it.
     pub tls: Tls,
-    /// Warnings for the user.
-    pub warnings: Vec<String>,
 }
 
 impl host::Settings for Settings {
@@ -39,10 +37,6 @@ impl host::Settings for Settings {
 
     fn servers_mut(&mut self) -> &mut Servers {
         &mut self.servers
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
     }
 
     fn name(&self) -> String {

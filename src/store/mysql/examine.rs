@@ -6,7 +6,7 @@ use super::MysqlStore;
 use super::cells::{Cells, cells};
 use super::conninfo::Settings;
 use super::fault::{Said, code};
-use super::link::{Link, Missing as _};
+use super::link::{Link, code_of, has_no_tables};
 use super::schema::{self, Found};
 use super::statements::{PROCEDURES, Statements, WHICH_SERVER, sql};
 use super::wire::Answer;
@@ -225,9 +225,9 @@ fn rights(server: &mut Server<'_, '_>) -> Result<bool, Ended> {
             let Err(failed) = server.session.ask(server.limit, &statement) else {
                 continue;
             };
-            if failed.code().is_some_and(|it| code::DENIED.contains(&it)) {
+            if code_of(&failed).is_some_and(|it| code::DENIED.contains(&it)) {
                 missing.push(format!("{right} on {table}"));
-            } else if failed.has_no_tables() {
+            } else if has_no_tables(&failed) {
                 missing.push(format!("the table {table}"));
             }
         }
@@ -264,7 +264,7 @@ fn fence(server: &mut Server<'_, '_>) {
         return;
     };
     // It answers; or the right to call it is missing, which the user of runs does not need.
-    if ![Some(STALE), Some(code::NO_EXECUTE)].contains(&failed.code()) {
+    if ![Some(STALE), Some(code::NO_EXECUTE)].contains(&code_of(&failed)) {
         server.facts.set("uncallable", failed.error.what);
         server.judge("fence");
     }

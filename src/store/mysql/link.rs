@@ -177,26 +177,18 @@ impl Session {
     }
 }
 
-/// What the server's answer means for the tables.
-pub(super) trait Missing {
-    fn code(&self) -> Option<u16>;
-
-    /// The tables, or some of them, or their database do not exist: nothing has happened.
-    fn has_no_tables(&self) -> bool;
+/// The number of the server's error.
+pub(super) fn code_of(failed: &Failed) -> Option<u16> {
+    match failed.cause::<Said>()? {
+        Said::Server { code, .. } => Some(*code),
+        _ => None,
+    }
 }
 
-impl Missing for Failed {
-    fn code(&self) -> Option<u16> {
-        match self.cause::<Said>()? {
-            Said::Server { code, .. } => Some(*code),
-            _ => None,
-        }
-    }
-
-    fn has_no_tables(&self) -> bool {
-        let codes = [code::NO_TABLE, code::NO_PROCEDURE, code::UNKNOWN_DATABASE];
-        self.code().is_some_and(|code| codes.contains(&code))
-    }
+/// True if the tables, or some of them, or their database do not exist: nothing has happened.
+pub(super) fn has_no_tables(failed: &Failed) -> bool {
+    let codes = [code::NO_TABLE, code::NO_PROCEDURE, code::UNKNOWN_DATABASE];
+    code_of(failed).is_some_and(|code| codes.contains(&code))
 }
 
 impl Identify for Settings {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::MysqlStore;
 use super::cells::Cells;
 use super::fault::code;
-use super::link::{Missing as _, Session};
+use super::link::{Session, code_of, has_no_tables};
 use super::statements::{self, sql};
 use crate::store::StoreError;
 use crate::store::net::session::Failed;
@@ -30,7 +30,7 @@ pub(super) enum Found {
 /// Reads what the store says about itself.
 pub(super) fn look(connection: &mut Session, limit: Duration) -> Result<Found, Failed> {
     let answer = match connection.ask(limit, sql!("schema_version")) {
-        Err(failed) if failed.has_no_tables() => return Ok(Found::Missing),
+        Err(failed) if has_no_tables(&failed) => return Ok(Found::Missing),
         answer => answer?,
     };
     let Some(row) = answer.rows.first() else {
@@ -68,7 +68,7 @@ impl MysqlStore {
         let begun = Instant::now();
         let left = || limit.saturating_sub(begun.elapsed());
         match self.connection.ask(left(), "SELECT 1") {
-            Err(failed) if failed.code() == Some(code::UNKNOWN_DATABASE) => {
+            Err(failed) if code_of(&failed) == Some(code::UNKNOWN_DATABASE) => {
                 let name = self.connection.settings().database.replace('`', "``");
                 let create = format!("CREATE DATABASE IF NOT EXISTS `{name}`");
                 self.connection.ask_without_database(left(), &create)?;

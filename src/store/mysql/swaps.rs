@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::MysqlStore;
 use super::cells::rows;
 use super::fault::code;
-use super::link::Missing as _;
+use super::link::code_of;
 use super::statements::sql;
 use crate::store::sql::cell::{Cell, Cells, Column, Rows, number, text};
 use crate::store::sql::server::Server as _;
@@ -81,7 +81,7 @@ impl MysqlStore {
         patiently(self.timeout, |left, may_wait| {
             match self.connection.ask(left, statement) {
                 // An administrator's script that is run again makes the procedures anew in MySQL.
-                Err(failed) if failed.code() == Some(code::NO_PROCEDURE) && may_wait => Ok(None),
+                Err(failed) if code_of(&failed) == Some(code::NO_PROCEDURE) && may_wait => Ok(None),
                 Err(failed) => Err(failed.error),
                 Ok(found) => match self.outcome(&rows(&found, &answer()))? {
                     Outcome::Locked | Outcome::Held if may_wait => Ok(None),

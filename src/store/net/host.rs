@@ -100,6 +100,8 @@ pub struct Servers {
     pub keepalive: Option<Keepalive>,
     /// How long sent bytes may stay unacknowledged; `None`: as long as the kernel allows.
     pub user_timeout: Option<Duration>,
+    /// Warnings for the user.
+    pub warnings: Vec<String>,
 }
 
 impl Servers {
@@ -110,6 +112,7 @@ impl Servers {
             connect_timeout: None,
             keepalive: Some(PROBES),
             user_timeout: None,
+            warnings: Vec::new(),
         }
     }
 
@@ -130,17 +133,12 @@ pub trait Settings: Clone {
     /// The store's name in messages, without a password.
     fn name(&self) -> String;
 
-    /// Warnings for the user.
-    fn warnings(&self) -> &[String] {
-        &[]
-    }
-
     /// True if all servers are on this host, by their sockets.
     fn is_near(&self) -> bool {
         self.servers().hosts.iter().all(Host::is_unix)
     }
 
-    /// The same with this server alone.
+    /// These settings with this server alone.
     fn only(&self, host: &Host) -> Self {
         let mut only = self.clone();
         only.servers_mut().hosts = vec![host.clone()];

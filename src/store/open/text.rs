@@ -4,53 +4,44 @@ use std::path::{Path, PathBuf};
 
 use crate::store::mysql::conninfo::text as mysql;
 use crate::store::net::host::Settings as _;
-use crate::store::postgres::conninfo::text::{is_conninfo, parse};
+use crate::store::net::options::Pairs;
+use crate::store::postgres::conninfo::text::parse;
 use crate::store::redis::settings as redis;
 use crate::store::url::StoreUrl;
 
-/// Whether a text names a store, as far as the text alone shows; and the file, if the store is one.
+/// What is shown of a text that names no store.
+const UNREADABLE: &str = "(what can't be read is not shown)";
+
+/// Checks that a text names a store, as far as the text alone shows. Returns the file, if the store is one.
 ///
 /// # Errors
 /// What is wrong with it; reads after its name.
 pub fn check(text: &str) -> Result<Option<PathBuf>, String> {
-    if is_conninfo(text) {
-        return match parse(text) {
-            Ok(_) => Ok(None),
-            Err(error) => Err(error.to_string()),
-        };
-    }
-    if mysql::is_url(text) {
-        return match mysql::parse(text) {
-            Ok(_) => Ok(None),
-            Err(error) => Err(error.to_string()),
-        };
-    }
-    match StoreUrl::parse(text) {
-        Ok(url) => Ok(url.file().map(Path::to_owned)),
-        Err(error) => Err(format!("is not good: {error}")),
-    }
+    let read = match StoreUrl::parse(text) {
+        Ok(StoreUrl::Postgres(text)) => parse(&text.0).map(drop),
+        Ok(StoreUrl::Mysql(text)) => mysql::parse(&text.0).map(drop),
+        Ok(url) => return Ok(url.file().map(Path::to_owned)),
+        Err(error) => return Err(format!("is not good: {error}")),
+    };
+    read.map(|()| None).map_err(|error| error.to_string())
 }
 
-/// Whether a store's URL holds a password.
+/// True if a store's URL holds a password.
 pub fn has_password(text: &str) -> bool {
-    if let Ok(settings) = redis::parse(text.trim()) {
-        return settings.has_password();
+    match StoreUrl::parse(text) {
+        Ok(StoreUrl::Postgres(text)) => parse(&text.0).is_ok_and(|pairs| has_secret(&pairs)),
+        Ok(StoreUrl::Mysql(text)) => mysql::has_password(&text.0),
+        Ok(StoreUrl::Redis(text)) => redis::parse(&text.0).is_ok_and(|it| it.has_password()),
+        Ok(StoreUrl::Sqlite(_)) | Err(_) => false,
     }
-    if mysql::is_url(text) {
-        return mysql::has_password(text);
-    }
-    is_conninfo(text)
-        && parse(text).is_ok_and(|pairs| pairs.iter().any(|(name, _)| is_secret(name)))
 }
 
 /// Where the password of this store's URL may be kept instead.
 pub fn password_place(text: &str) -> &'static str {
-    if mysql::is_url(text) {
-        return "~/.my.cnf";
-    }
-    match redis::parse(text.trim()) {
-        Ok(_) => "REDISCLI_AUTH",
-        Err(_) => "~/.pgpass",
+    match StoreUrl::parse(text) {
+        Ok(StoreUrl::Mysql(_)) => "~/.my.cnf",
+        Ok(StoreUrl::Redis(_)) => "REDISCLI_AUTH",
+        _ => "~/.pgpass",
     }
 }
 
@@ -58,31 +49,32 @@ fn is_secret(name: &str) -> bool {
     name == "password" || name == "sslpassword"
 }
 
+fn has_secret(pairs: &Pairs) -> bool {
+    pairs.iter().any(|(name, _)| is_secret(name))
+}
+
 /// A store's URL without its password.
 pub fn without_password(text: &str) -> String {
-    if let Ok(settings) = redis::parse(text.trim()) {
-        return settings.name();
-    }
-    if mysql::is_url(text) {
-        return mysql::without_password(text);
-    }
-    if !is_conninfo(text) {
-        return match StoreUrl::parse(text) {
-            Ok(_) => text.to_owned(),
-            Err(_) => "(what can't be read is not shown)".to_owned(),
-        };
-    }
-    let Ok(pairs) = parse(text) else {
-        return "(what can't be read is not shown)".to_owned();
+    let pairs = match StoreUrl::parse(text) {
+        Ok(StoreUrl::Sqlite(_)) => return text.to_owned(),
+        Ok(StoreUrl::Mysql(url)) => return mysql::without_password(&url.0),
+        Ok(StoreUrl::Redis(url)) => {
+            return redis::parse(&url.0).map_or_else(|_| UNREADABLE.into(), |it| it.name());
+        }
+        Ok(StoreUrl::Postgres(url)) => parse(&url.0),
+        Err(_) => return UNREADABLE.to_owned(),
     };
-    if !pairs.iter().any(|(name, _)| is_secret(name)) {
-        return text.to_owned();
+    match pairs {
+        Err(_) => UNREADABLE.to_owned(),
+        Ok(pairs) if !has_secret(&pairs) => text.to_owned(),
+        Ok(pairs) => {
+            let shown = pairs.iter().map(|(name, value)| match is_secret(name) {
+                true => format!("{name}=***"),
+                false => format!("{name}={value}"),
+            });
+            shown.collect::<Vec<_>>().join(" ")
+        }
     }
-    let shown = pairs.iter().map(|(name, value)| match is_secret(name) {
-        true => format!("{name}=***"),
-        false => format!("{name}={value}"),
-    });
-    shown.collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

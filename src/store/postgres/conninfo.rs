@@ -10,20 +10,13 @@ mod tls;
 #[cfg(test)]
 mod tests;
 
+use tokio_postgres::config::ChannelBinding;
+
 use crate::store::net::host::{self, Host, Place, Servers, bracketed};
 use crate::store::net::tls::Tls;
 
 /// What stands between the directory of a Unix socket and its number.
 pub const SOCKET: &str = "/.s.PGSQL.";
-
-/// The binding of SCRAM to the TLS connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ChannelBinding {
-    Disable,
-    /// If both sides support it.
-    Prefer,
-    Require,
-}
 
 /// Everything that connecting needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,12 +30,10 @@ pub struct Settings {
     /// `options` for the server.
     pub options: Option<String>,
     pub tls: Tls,
-    /// SCRAM's channel binding.
+    /// The binding of SCRAM to the TLS connection.
     pub channel_binding: ChannelBinding,
     /// The schema that the tables are in.
     pub schema: String,
-    /// Warnings for the user.
-    pub warnings: Vec<String>,
 }
 
 impl host::Settings for Settings {
@@ -52,10 +43,6 @@ impl host::Settings for Settings {
 
     fn servers_mut(&mut self) -> &mut Servers {
         &mut self.servers
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
     }
 
     fn name(&self) -> String {

@@ -13,13 +13,6 @@ use crate::store::net::tls::{Insecure, Remedies, is_certain};
 
 pub(in crate::store) type Fault = fault::Fault<Said>;
 
-const REMEDIES: Remedies = Remedies {
-    not_offered: "set ssl = on and a certificate on the server; sslmode=prefer does without",
-    untrusted: "give the certificate of the authority that signed the server's as sslrootcert, or have \
-             the server's signed by one that is in there",
-    other: "correct the files of sslrootcert, sslcert and sslkey, or the server's TLS versions",
-};
-
 /// What the driver has given in place of an answer.
 #[derive(Debug)]
 pub(in crate::store) enum Said {
@@ -58,7 +51,12 @@ impl Said {
 }
 
 impl fault::Said for Said {
-    const TLS: Remedies = REMEDIES;
+    const TLS: Remedies = Remedies {
+        not_offered: "set ssl = on and a certificate on the server; sslmode=prefer does without",
+        untrusted: "give the certificate of the authority that signed the server's as sslrootcert, or have \
+             the server's signed by one that is in there",
+        other: "correct the files of sslrootcert, sslcert and sslkey, or the server's TLS versions",
+    };
 
     fn trouble(&self) -> Trouble {
         match self {

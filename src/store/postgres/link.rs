@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_postgres::config::SslMode as Wrap;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls, Row};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::conninfo::{ChannelBinding, Settings};
+use super::conninfo::Settings;
 use super::fault::{Fault, Said, of_login};
 use super::handshake::Handshake;
 use super::statements::Statements;
@@ -113,11 +114,11 @@ impl session::Link for Link {
         _may_defer: bool,
     ) -> Result<Self, Fault> {
         let (first, second) = match settings.tls.mode {
-            _ if host.is_unix() => (Wrap::Plain, None),
-            SslMode::Disable => (Wrap::Plain, None),
-            SslMode::Allow => (Wrap::Plain, Some(Wrap::Always)),
-            SslMode::Prefer => (Wrap::IfOffered, Some(Wrap::Plain)),
-            SslMode::Require | SslMode::VerifyCa | SslMode::VerifyFull => (Wrap::Always, None),
+            _ if host.is_unix() => (Wrap::Disable, None),
+            SslMode::Disable => (Wrap::Disable, None),
+            SslMode::Allow => (Wrap::Disable, Some(Wrap::Require)),
+            SslMode::Prefer => (Wrap::Prefer, Some(Wrap::Disable)),
+            SslMode::Require | SslMode::VerifyCa | SslMode::VerifyFull => (Wrap::Require, None),
         };
         let fault = match log_in(settings, host, target, first, deadline).await {
             Ok(link) => return Ok(link),
@@ -146,15 +147,6 @@ impl session::Link for Link {
     }
 }
 
-/// The use of TLS by one attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wrap {
-    Plain,
-    /// If the server offers it.
-    IfOffered,
-    Always,
-}
-
 /// True if connecting without TLS, or with it, may help: what libpq's prefer and allow do.
 const fn may_depend_on_tls(fault: &Fault) -> bool {
     matches!(
@@ -163,6 +155,7 @@ const fn may_depend_on_tls(fault: &Fault) -> bool {
     )
 }
 
+/// Logs in; `wrap` is the use of TLS by this attempt.
 async fn log_in(
     settings: &Settings,
     host: &Host,
@@ -175,7 +168,7 @@ async fn log_in(
     let stream: Socket = Box::new(Limited::new(dialled.stream, allowance.clone()));
     let ends = (dialled.socket, allowance);
     let config = login(settings, host, wrap);
-    if wrap == Wrap::Plain {
+    if wrap == Wrap::Disable {
         let done = deadline.bound(Activity::LoggingIn, config.connect_raw(stream, NoTls));
         let made = done.await?.map_err(|error| of_login(error, false, false))?;
         return Ok(Link::new(made, ends, false, settings));
@@ -189,7 +182,7 @@ async fn log_in(
     let done = deadline.bound(Activity::LoggingIn, config.connect_raw(stream, connect));
     let done = done.await?;
     let agreed = agreed.load(Ordering::Relaxed);
-    let made = done.map_err(|error| of_login(error, wrap == Wrap::Always, agreed))?;
+    let made = done.map_err(|error| of_login(error, wrap == Wrap::Require, agreed))?;
     Ok(Link::new(made, ends, agreed, settings))
 }
 
@@ -200,16 +193,8 @@ fn login(settings: &Settings, host: &Host, wrap: Wrap) -> Config {
         .user(&settings.user)
         .dbname(&settings.dbname)
         .application_name(&settings.application_name)
-        .channel_binding(match settings.channel_binding {
-            ChannelBinding::Disable => tokio_postgres::config::ChannelBinding::Disable,
-            ChannelBinding::Prefer => tokio_postgres::config::ChannelBinding::Prefer,
-            ChannelBinding::Require => tokio_postgres::config::ChannelBinding::Require,
-        })
-        .ssl_mode(match wrap {
-            Wrap::Plain => tokio_postgres::config::SslMode::Disable,
-            Wrap::IfOffered => tokio_postgres::config::SslMode::Prefer,
-            Wrap::Always => tokio_postgres::config::SslMode::Require,
-        });
+        .channel_binding(settings.channel_binding)
+        .ssl_mode(wrap);
     if let Some(options) = &settings.options {
         config.options(options);
     }
@@ -256,28 +241,19 @@ impl Session {
     }
 }
 
-/// What the server's answer means.
-pub(super) trait Answered {
-    /// True if the server has answered the statement with this SQLSTATE.
-    fn is(&self, code: &SqlState) -> bool;
-
-    /// True if the tables, or some of them, do not exist: nothing has happened.
-    fn has_no_tables(&self) -> bool;
+/// True if the server has answered the statement with this SQLSTATE.
+pub(super) fn is(failed: &Failed, code: &SqlState) -> bool {
+    let said = failed.cause::<tokio_postgres::error::DbError>();
+    failed.was_asked && said.is_some_and(|said| said.code() == code)
 }
 
-impl Answered for Failed {
-    fn is(&self, code: &SqlState) -> bool {
-        let said = self.cause::<tokio_postgres::error::DbError>();
-        self.was_asked && said.is_some_and(|said| said.code() == code)
-    }
-
-    fn has_no_tables(&self) -> bool {
-        [
-            &SqlState::UNDEFINED_TABLE,
-            &SqlState::INVALID_SCHEMA_NAME,
-            &SqlState::UNDEFINED_COLUMN,
-        ]
-        .iter()
-        .any(|code| self.is(code))
-    }
+/// True if the tables, or some of them, do not exist: nothing has happened.
+pub(super) fn has_no_tables(failed: &Failed) -> bool {
+    [
+        &SqlState::UNDEFINED_TABLE,
+        &SqlState::INVALID_SCHEMA_NAME,
+        &SqlState::UNDEFINED_COLUMN,
+    ]
+    .iter()
+    .any(|code| is(failed, code))
 }

@@ -14,7 +14,7 @@ use crate::store::net::tls::{Roots, SslMode};
 const MINE: &str = "/home/os/.my.cnf";
 
 fn settings(text: &str, world: &Around) -> Settings {
-    resolve(&parse(text).unwrap(), world, "test").unwrap()
+    resolve(parse(text).unwrap(), world, "test").unwrap()
 }
 
 fn plain(text: &str) -> Settings {
@@ -105,7 +105,12 @@ fn a_file_that_everybody_may_write_is_left_out() {
     let world = Around::default().file(MINE, "[client]\nuser=evil", 0o606);
     let found = settings("mysql://h/d", &world);
     assert_eq!(found.user, "os");
-    assert_eq!(found.warnings.len(), 1, "{:?}", found.warnings);
+    assert_eq!(
+        found.servers.warnings.len(),
+        1,
+        "{:?}",
+        found.servers.warnings
+    );
 }
 
 #[test]
@@ -114,7 +119,7 @@ fn a_file_counts_although_a_comment_is_not_utf_8_and_a_value_that_counts_must_be
     let found = settings("mysql://h/d", &with(b"# f\xffr\n[client]\nuser=etl\n"));
     assert_eq!(found.user, "etl");
     for text in [&b"[client]\nuser=\xff"[..], b"[client", b"user=x\n"] {
-        let error = resolve(&parse("mysql://h/d").unwrap(), &with(text), "test");
+        let error = resolve(parse("mysql://h/d").unwrap(), &with(text), "test");
         let error = error.unwrap_err().to_string();
         assert!(
             error.starts_with("the option file /home/os/.my.cnf: "),
@@ -126,7 +131,7 @@ fn a_file_counts_although_a_comment_is_not_utf_8_and_a_value_that_counts_must_be
 #[test]
 fn tls_is_not_verified_and_left_out_at_once() {
     let given = parse("mysql://h/d?skip-ssl=1&ssl-verify-server-cert=1").unwrap();
-    assert!(resolve(&given, &Around::default(), "test").is_err());
+    assert!(resolve(given, &Around::default(), "test").is_err());
 }
 
 #[test]
@@ -260,7 +265,7 @@ fn an_option_that_names_an_empty_file_is_an_error() {
         "?ssl-cert=&ssl-key=",
     ] {
         let found = resolve(
-            &parse(&format!("mysql://h/d{text}")).unwrap(),
+            parse(&format!("mysql://h/d{text}")).unwrap(),
             &world,
             "test",
         );
@@ -268,7 +273,7 @@ fn an_option_that_names_an_empty_file_is_an_error() {
         assert!(error.contains("names no file"), "{text}: {error}");
     }
     let world = with_file("[client]\nssl-ca\n");
-    assert!(resolve(&parse("mysql://h/d").unwrap(), &world, "test").is_err());
+    assert!(resolve(parse("mysql://h/d").unwrap(), &world, "test").is_err());
 }
 
 #[test]
@@ -288,7 +293,7 @@ fn an_error_repeats_no_value() {
         "mysql://u:secret@h/d?ssl-cert=x",
         "mysql://u:secret@h/d?connect-timeout=soon",
     ] {
-        let found = parse(text).and_then(|given| resolve(&given, &Around::default(), "test"));
+        let found = parse(text).and_then(|given| resolve(given, &Around::default(), "test"));
         let error = found.unwrap_err().to_string();
         assert!(!error.contains("secret"), "{error}");
     }

@@ -5,10 +5,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tokio_postgres::config::ChannelBinding;
+
 use super::files;
 use super::text::{ALL, SCHEMA};
 use super::tls::{Secrecy, flag, secrecy, tls};
-use super::{ChannelBinding, SOCKET, Settings};
+use super::{SOCKET, Settings};
 use crate::store::net::host::Secret;
 use crate::store::net::host::{Host, PROBES, Place, Servers};
 use crate::store::net::options::{BadSettings, Environment, Fate, Options, Pairs};
@@ -69,6 +71,7 @@ pub fn resolve(
         ));
     }
     let mut servers = Servers::new(hosts);
+    servers.warnings = warnings;
     servers.connect_timeout = connect_timeout(&options)?;
     set_keepalives(&options, &mut servers)?;
     Ok(Settings {
@@ -88,7 +91,6 @@ pub fn resolve(
             ChannelBinding::Prefer,
         )?,
         schema,
-        warnings,
     })
 }
 

@@ -133,7 +133,7 @@ fn a_password_comes_from_a_file_that_others_can_not_read() {
     let around = Around::default().file("/home/os/.pgpass", lines, 0o600);
     let password = |text| {
         let found = around.settings(text).unwrap();
-        assert_eq!(found.warnings, [""; 0]);
+        assert_eq!(found.servers.warnings, [""; 0]);
         found.servers.hosts[0]
             .password
             .clone()
@@ -147,9 +147,9 @@ fn a_password_comes_from_a_file_that_others_can_not_read() {
     let found = open.settings("host=h").unwrap();
     assert_eq!(found.servers.hosts[0].password, None);
     assert!(
-        found.warnings[0].contains("chmod 600"),
+        found.servers.warnings[0].contains("chmod 600"),
         "{:?}",
-        found.warnings
+        found.servers.warnings
     );
     let named = Around::default()
         .set("PGPASSFILE", "/secret")
