@@ -88,7 +88,7 @@ impl Check {
         matches!(self.verdict, Verdict::Fail(_))
     }
 
-    /// The same check, for one server.
+    /// This check, for one server.
     pub fn on(self, server: &str) -> Self {
         Self {
             server: Some(server.to_owned()),

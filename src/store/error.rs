@@ -117,7 +117,7 @@ impl StoreError {
         Self::of(Trouble::Refused, what)
     }
 
-    /// The same error, where it is certain that nothing has happened.
+    /// This error, where it is certain that nothing has happened.
     pub fn without_effect(self) -> Self {
         match self.trouble {
             Trouble::Unavailable => Self {

@@ -57,11 +57,11 @@ pub(in crate::store) type MysqlStore = SqlStore<Link, Mysql>;
 /// The state of a store that only MySQL has.
 pub(in crate::store) struct Mysql {
     statements: Statements,
-    /// Whether the server has read the procedure of swaps for this session's connection.
+    /// True if the server has read the procedure of swaps for this session's connection.
     is_prepared: bool,
     /// The name of the lock that this session holds while others wait for its token.
     rings: Option<String>,
-    /// Whether others waited for the token at the last swap.
+    /// True if others waited for the token at the last swap.
     waits: bool,
     /// What a session in the queue listens on.
     bell: Option<Listener>,
@@ -96,7 +96,7 @@ impl MysqlStore {
         Self::over(settings, timeout, own)
     }
 
-    /// The same, with another clock than the server's: a table with the time and its clock epoch.
+    /// This store, with another clock than the server's: a table with the time and its clock epoch.
     #[cfg(test)]
     pub(crate) fn with_clock(mut self, table: &str) -> Self {
         self.own.statements = self.own.statements.with_clock(table);

@@ -66,7 +66,7 @@ pub(in crate::store) type PostgresStore = SqlStore<Link, Postgres>;
 /// The state of a store that only PostgreSQL has.
 pub(in crate::store) struct Postgres {
     statements: Statements,
-    /// Whether notifications arrive: they do not behind a pooler that changes the server process
+    /// True if notifications arrive: they do not behind a pooler that changes the server process
     /// under this connection.
     gets_notifications: bool,
 }
@@ -90,7 +90,7 @@ impl PostgresStore {
         Self::over(settings, timeout, own)
     }
 
-    /// The same, with another clock than the server's: a statement for the time and its clock
+    /// This store, with another clock than the server's: a statement for the time and its clock
     /// epoch.
     #[cfg(test)]
     pub(crate) fn with_clock(mut self, clock: &str) -> Self {

@@ -27,7 +27,7 @@ pub struct RunQuery {
 }
 
 impl RunQuery {
-    /// Whether a run matches, regardless of the limit.
+    /// True if a run matches, regardless of the limit.
     pub fn wants(&self, run: &RunRecord) -> bool {
         self.group.as_ref().is_none_or(|group| *group == run.group)
             && self.client.as_ref().is_none_or(|it| *it == run.client)
@@ -76,7 +76,7 @@ pub struct RefusalQuery {
 }
 
 impl ActQuery {
-    /// Whether an act matches, regardless of the limit.
+    /// True if an act matches, regardless of the limit.
     pub fn wants(&self, act: &ActRecord) -> bool {
         self.group.as_ref().is_none_or(|group| *group == act.group)
             && self.since.is_none_or(|since| act.at >= since)
@@ -85,7 +85,7 @@ impl ActQuery {
 }
 
 impl RefusalQuery {
-    /// Whether a record matches, regardless of the limit.
+    /// True if a record matches, regardless of the limit.
     pub fn wants(&self, refusal: &RefusalRecord) -> bool {
         self.group.as_ref().is_none_or(|it| *it == refusal.group)
             && self.since.is_none_or(|since| refusal.last_at >= since)

@@ -60,7 +60,7 @@ impl Listing {
 /// A malformed row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unreadable {
-    /// Its group, as far as it is readable.
+    /// The group, as far as it is readable.
     pub group: String,
     /// What is wrong with it.
     pub error: StoreError,
@@ -76,7 +76,7 @@ pub trait Tokens {
     /// If the store can't be read.
     fn look(&mut self, group: &GroupName, key: Option<&str>) -> Result<Reading, StoreError>;
 
-    /// The same without a key.
+    /// A look without a key.
     ///
     /// # Errors
     /// If the store can't be read.

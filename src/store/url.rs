@@ -128,9 +128,9 @@ fn plain_path(text: &str) -> Result<PathBuf, UrlError> {
 /// The facts about this process on which the default store depends.
 #[derive(Debug, Clone, Default)]
 pub struct NodeEnvironment {
-    /// Whether it is process 1 of a PID namespace.
+    /// True if it is process 1 of a PID namespace.
     pub is_pid_1: bool,
-    /// Whether it runs in a pod.
+    /// True if it runs in a pod.
     pub in_kubernetes: bool,
     pub is_root: bool,
     /// `$XDG_STATE_HOME`.

@@ -82,7 +82,7 @@ impl Worker {
         early.or_else(|| self.thread.as_mut()?.answer())
     }
 
-    /// Whether an answer came at once: then the descriptor does not announce it.
+    /// True if an answer came at once: then the descriptor does not announce it.
     pub const fn has_early_answer(&self) -> bool {
         self.early.is_some()
     }

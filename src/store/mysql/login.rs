@@ -46,7 +46,7 @@ const CAPABILITIES: [Can; 10] = [
 /// A connection that is logged in.
 pub(super) struct LoggedIn {
     pub(super) wire: Wire,
-    /// Whether it uses TLS.
+    /// True if it uses TLS.
     pub(super) secured: bool,
     /// The session's number.
     pub(super) session: u32,
@@ -56,9 +56,9 @@ struct Login<'a> {
     settings: &'a Settings,
     password: Option<&'a str>,
     wire: Wire,
-    /// Whether it uses TLS.
+    /// True if it uses TLS.
     secured: bool,
-    /// Whether others may read what is sent.
+    /// True if others may read what is sent.
     is_open: bool,
     plugin: AuthPlugin<'static>,
     nonce: Vec<u8>,

@@ -106,7 +106,7 @@ impl MysqlStore {
         });
     }
 
-    /// Clears a notification, if there is one. Whether it says that the holder has given its lock up.
+    /// Clears a notification, if there is one. True if it says that the holder has given its lock up.
     pub(super) fn hear(&mut self) -> bool {
         let Some(mut bell) = self.own.bell.take() else {
             return false;

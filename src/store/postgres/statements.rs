@@ -54,7 +54,7 @@ impl Statements {
         }
     }
 
-    /// The same, with another clock than the server's.
+    /// These statements, with another clock than the server's.
     #[cfg(test)]
     pub(super) fn with_clock(mut self, clock: &str) -> Self {
         self.turned = Some(clock.to_owned());

@@ -19,7 +19,7 @@ pub(super) enum Said {
     /// An error.
     Answer {
         doing: Activity,
-        /// Its first word.
+        /// The first word of the server's text.
         code: String,
         text: String,
     },

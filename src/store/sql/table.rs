@@ -18,7 +18,7 @@ pub struct Column {
     pub kind: Kind,
     /// The field's name in the JSON.
     field: &'static str,
-    /// Whether a value is valid for this field.
+    /// True if a value is valid for this field.
     check: fn(&Value) -> Result<(), serde_json::Error>,
 }
 
@@ -26,7 +26,7 @@ pub struct Column {
 #[derive(Debug, Clone, Copy)]
 pub struct Table {
     pub name: &'static str,
-    /// Its columns without the document, in the order of the statements.
+    /// The columns without the document, in the order of the statements.
     pub columns: &'static [Column],
 }
 

@@ -183,7 +183,7 @@ impl Location {
         }
     }
 
-    /// Whether a file of the store can't grow any more, because of this process's limit: SQLite
+    /// True if a file of the store can't grow any more, because of this process's limit: SQLite
     /// does not report that.
     fn meets_limit(&self) -> bool {
         let Some(limit) = file_size::limit() else {

@@ -38,7 +38,7 @@ pub struct Given {
     pub options: Pairs,
 }
 
-/// Whether a text is meant as a connection string of MySQL or MariaDB.
+/// True if a text is meant as a connection string of MySQL or MariaDB.
 pub fn is_url(text: &str) -> bool {
     let text = text.trim_start();
     SCHEMES.iter().any(|scheme| text.starts_with(scheme))
@@ -103,7 +103,7 @@ pub fn without_password(text: &str) -> String {
     format!("{scheme}://{authority}{path}{mark}{options}")
 }
 
-/// Whether a connection string holds a password.
+/// True if a connection string holds a password.
 pub fn has_password(text: &str) -> bool {
     parse(text).is_ok_and(|given| last(&given.options, "password").is_some())
 }

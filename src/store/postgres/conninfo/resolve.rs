@@ -124,32 +124,6 @@ fn add_service(options: &mut Options<'_>) -> Result<(), BadSettings> {
     )))
 }
 
-/// Options with values that are refused: the values, each with whether it is taken, and what is said of the others.
-const LIMITED: [(&str, &[(&str, bool)], &str); 3] = [
-    (
-        "target_session_attrs",
-        &[
-            ("any", true),
-            ("read-write", true),
-            ("primary", true),
-            ("read-only", false),
-            ("standby", false),
-            ("prefer-standby", false),
-        ],
-        "asks for a standby, where no token can be written; use read-write",
-    ),
-    (
-        "gssencmode",
-        &[("disable", true), ("prefer", true), ("require", false)],
-        "is require, which tokenrun does not support",
-    ),
-    (
-        "load_balance_hosts",
-        &[("disable", true), ("random", false)],
-        "is random, which tokenrun does not support",
-    ),
-];
-
 /// Refuses options that are not supported, by name, whatever their source.
 fn refuse(options: &Options<'_>) -> Result<(), BadSettings> {
     for option in ALL.iter().filter(|known| known.fate == Fate::Refused) {
@@ -157,12 +131,35 @@ fn refuse(options: &Options<'_>) -> Result<(), BadSettings> {
             return Err(BadSettings::of(option.name, "is not supported by tokenrun"));
         }
     }
-    for (name, words, refusal) in LIMITED {
-        if !options.word(name, words, true)? {
-            return Err(BadSettings::of(name, refusal));
-        }
+    let needs_primary = [
+        ("any", true),
+        ("read-write", true),
+        ("primary", true),
+        ("read-only", false),
+        ("standby", false),
+        ("prefer-standby", false),
+    ];
+    let refusal = "asks for a standby, where no token can be written; use read-write";
+    limit(options, "target_session_attrs", &needs_primary, refusal)?;
+    let without_gss = [("disable", true), ("prefer", true), ("require", false)];
+    let refusal = "is require, which tokenrun does not support";
+    limit(options, "gssencmode", &without_gss, refusal)?;
+    let in_order = [("disable", true), ("random", false)];
+    let refusal = "is random, which tokenrun does not support";
+    limit(options, "load_balance_hosts", &in_order, refusal)
+}
+
+/// Refuses some of an option's words: those with `false`.
+fn limit(
+    options: &Options<'_>,
+    name: &str,
+    words: &[(&str, bool)],
+    refusal: &str,
+) -> Result<(), BadSettings> {
+    match options.word(name, words, true)? {
+        true => Ok(()),
+        false => Err(BadSettings::of(name, refusal)),
     }
-    Ok(())
 }
 
 fn hosts(options: &Options<'_>) -> Result<Vec<Host>, BadSettings> {

@@ -58,7 +58,7 @@ pub fn known(name: &str) -> Option<&'static Known> {
 
 const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 
-/// Whether a text is meant as a connection string: a PostgreSQL URL, or pairs that begin with an
+/// True if a text is meant as a connection string: a PostgreSQL URL, or pairs that begin with an
 /// option of libpq.
 pub fn is_conninfo(text: &str) -> bool {
     let text = text.trim_start();
