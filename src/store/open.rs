@@ -1,18 +1,13 @@
 //! Everything that depends on the kind of store that a URL names: opening it, making it, printing
-//! the script that makes it, examining it, and showing its URL. The only place that distinguishes
-//! the kinds.
-
-mod text;
+//! the script that makes it, and examining it.
 
 use std::fmt;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::checkup::{Check, Tell, directory};
 use super::mysql::{self, MysqlStore};
-use super::net::host;
-use super::net::host::Secret;
+use super::net::host::{self, Secret};
 use super::net::options::BadSettings;
 use super::postgres::{self, PostgresStore};
 use super::redis::settings as redis_settings;
@@ -21,12 +16,8 @@ use super::sql::server::SqlStore;
 use super::sqlite::{self, SqliteStore};
 use super::url::StoreUrl;
 use super::{Store, StoreError, Tokens as _, Trouble};
-use crate::sys::place::Place;
 use crate::sys::process;
-use crate::sys::sqlite_files::database_of;
 use crate::token::{GroupName, Timing};
-
-pub use self::text::{check, has_password, password_place, without_password};
 
 /// How a store is opened.
 #[derive(Debug, Clone, Copy)]
@@ -80,33 +71,6 @@ pub struct Examination<'a> {
 }
 
 impl StoreUrl {
-    /// The file that the store is, if it is one.
-    pub fn file(&self) -> Option<&Path> {
-        match self {
-            Self::Sqlite(path) => Some(path),
-            Self::Postgres(_) | Self::Mysql(_) | Self::Redis(_) => None,
-        }
-    }
-
-    /// True if writing this path would replace the store's database or a file beside it.
-    pub fn has_file(&self, path: &Path) -> bool {
-        let found = |path| Place::find(path).ok().map(|place| place.path());
-        let (Some(database), Some(file)) = (self.file().and_then(found), found(path)) else {
-            return false;
-        };
-        file == database || database_of(file.as_os_str().as_bytes()) == Some(database.as_path())
-    }
-
-    /// The URL without its password.
-    pub fn shown(&self) -> String {
-        match self {
-            Self::Sqlite(path) => format!("sqlite://{}", path.display()),
-            Self::Postgres(text) | Self::Mysql(text) | Self::Redis(text) => {
-                without_password(&text.0)
-            }
-        }
-    }
-
     /// Opens the store. A missing file is made; a server gets no request yet. `warn` receives
     /// warnings about the settings.
     ///
@@ -315,19 +279,4 @@ fn settings<S: host::Settings>(
         warn(warning);
     }
     Ok(settings)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_url_is_shown_as_it_can_be_written() {
-        let url = StoreUrl::parse("/var/x.db").unwrap();
-        assert_eq!(url.shown(), "sqlite:///var/x.db");
-        assert_eq!(url.file(), Some(Path::new("/var/x.db")));
-        let url = StoreUrl::parse("host=db password=secret").unwrap();
-        assert!(!url.shown().contains("secret"));
-        assert_eq!(url.file(), None);
-    }
 }
