@@ -105,15 +105,9 @@ pub trait Records {
     fn record(&mut self, run: &RunRecord) -> Result<Recorded, StoreError>;
 
     /// Lists finished runs, the newest first: by fence within a group, by start across groups.
-    ///
-    /// # Errors
-    /// If the store can't be read.
     fn runs(&mut self, query: &RunQuery) -> Result<Vec<RunRecord>, StoreError>;
 
     /// Lists acts of operators, the newest first.
-    ///
-    /// # Errors
-    /// If the store can't be read.
     fn acts(&mut self, query: &ActQuery) -> Result<Vec<ActRecord>, StoreError>;
 
     /// Records a refused run, with the store's time: as [`RefusalRecord::after`] says, a record
@@ -124,15 +118,9 @@ pub trait Records {
     fn refuse(&mut self, refusal: &RefusalRecord) -> Result<(), StoreError>;
 
     /// Lists refusals, the newest first by their last.
-    ///
-    /// # Errors
-    /// If the store can't be read.
     fn refusals(&mut self, query: &RefusalQuery) -> Result<Vec<RefusalRecord>, StoreError>;
 
     /// Lists how many refusals were recorded, by group and reason, in this order.
-    ///
-    /// # Errors
-    /// If the store can't be read.
     fn refusal_totals(&mut self) -> Result<Vec<RefusalTotal>, StoreError>;
 
     /// Writes the end of a run's output, with the store's time.
@@ -142,9 +130,6 @@ pub trait Records {
     fn keep_output(&mut self, output: &OutputRecord) -> Result<(), StoreError>;
 
     /// The kept output of the run with this fence, or of the newest run that has one.
-    ///
-    /// # Errors
-    /// If the store can't be read.
     fn output(
         &mut self,
         group: &GroupName,
@@ -152,23 +137,14 @@ pub trait Records {
     ) -> Result<Option<OutputRecord>, StoreError>;
 
     /// The run that has made a key of `--once` done, if one has.
-    ///
-    /// # Errors
-    /// If the store can't be read.
     fn once(&mut self, group: &GroupName, key: &str) -> Result<Option<OnceMark>, StoreError>;
 
     /// Lists the keys that are done, of one group or of all, the newest first.
-    ///
-    /// # Errors
-    /// If the store can't be read.
     fn once_marks(&mut self, group: Option<&GroupName>) -> Result<Vec<OnceMark>, StoreError>;
 
     /// Removes a part of a group's history and keys that is too old, by its own wall time and by
     /// the note of the last pruning ([`super::pruning`]): few rows at a time, so that no run waits
     /// for it. The newest run and the newest success stay.
-    ///
-    /// # Errors
-    /// If the store can't be written.
     fn prune(&mut self, group: &GroupName, retention: Retention) -> Result<(), StoreError>;
 }
 

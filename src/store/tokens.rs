@@ -71,15 +71,9 @@ pub trait Tokens {
     /// Reads a group's row together with the store's time, and with the state of a key of `--once`.
     /// A key that another run makes done together with its release is done in a reading that shows
     /// the release.
-    ///
-    /// # Errors
-    /// If the store can't be read.
     fn look(&mut self, group: &GroupName, key: Option<&str>) -> Result<Reading, StoreError>;
 
     /// A look without a key.
-    ///
-    /// # Errors
-    /// If the store can't be read.
     fn read(&mut self, group: &GroupName) -> Result<Reading, StoreError> {
         self.look(group, None)
     }
@@ -99,9 +93,6 @@ pub trait Tokens {
     fn note(&mut self, swap: &NoteSwap) -> Result<Swapped, StoreError>;
 
     /// Lists every group.
-    ///
-    /// # Errors
-    /// If the store can't be read.
     fn list(&mut self) -> Result<Listing, StoreError>;
 }
 
@@ -155,9 +146,6 @@ pub trait Queue {
     ) -> Result<Reading, StoreError>;
 
     /// Removes a session from the queue, if it is in it.
-    ///
-    /// # Errors
-    /// If the store is unusable.
     fn leave(&mut self, group: &GroupName, session: &SessionId) -> Result<(), StoreError>;
 
     /// The notifier of a session in the queue: to be fetched after each [`Self::join`] and each read

@@ -3,7 +3,7 @@
 mod rules;
 
 use super::MysqlStore;
-use super::cells::{Cells, cells};
+use super::cells::{cells, text_at};
 use super::conninfo::Settings;
 use super::fault::{Said, code};
 use super::link::{Link, code_of, has_no_tables};
@@ -137,7 +137,7 @@ impl Examined for Link {
         if let Some(row) = answer.rows.first() {
             server.group(
                 group,
-                token_in(|columns| cells(&answer, row, columns)),
+                token_in(|columns| cells(row, columns)),
                 "tokenrun_tokens",
             );
         }
@@ -158,11 +158,11 @@ fn ask(
 /// Adds the columns of an answer's first row to the facts. `false`: there is no answer.
 fn learn(server: &mut Server<'_, '_>, step: &'static str, statement: &str) -> Result<bool, Ended> {
     let answer = ask(server, step, statement)?.unwrap_or_default();
-    let Some(mut cells) = Cells::first(&answer) else {
+    let Some(row) = answer.rows.first() else {
         return Ok(false);
     };
-    for name in &answer.names {
-        if let Ok(Some(text)) = cells.text() {
+    for (at, name) in answer.names.iter().enumerate() {
+        if let Ok(Some(text)) = text_at(row, at) {
             server.facts.set(name, text);
         }
     }
@@ -172,8 +172,8 @@ fn learn(server: &mut Server<'_, '_>, step: &'static str, statement: &str) -> Re
 /// An answer of two columns, names and values.
 fn pairs(answer: &Answer) -> impl Iterator<Item = (&str, &str)> {
     answer.rows.iter().filter_map(|row| {
-        let mut cells = Cells::new(answer, row, 0);
-        Some((cells.text().ok()??, cells.text().ok()?.unwrap_or_default()))
+        let (name, value) = (text_at(row, 0).ok()??, text_at(row, 1).ok()?);
+        Some((name, value.unwrap_or_default()))
     })
 }
 
@@ -236,7 +236,7 @@ fn rights(server: &mut Server<'_, '_>) -> Result<bool, Ended> {
         return Ok(false);
     };
     let callable: Vec<&str> = (answer.rows.iter())
-        .filter_map(|row| Cells::new(&answer, row, 0).text().ok().flatten())
+        .filter_map(|row| text_at(row, 0).ok().flatten())
         .collect();
     // Jobs call the fence; this user need not.
     let own = PROCEDURES.iter().map(|(name, _)| *name);

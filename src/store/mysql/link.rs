@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::cells::Cells;
+use super::cells::text_at;
 use super::conninfo::Settings;
 use super::fault::{Fault, Said, code};
 use super::login::log_in;
@@ -195,7 +195,7 @@ impl Identify for Settings {
     fn writable(self, limit: Duration) -> Option<String> {
         // The set-up of the session fails where no writes are accepted.
         match Session::new(self).ask(limit, WHICH_SERVER) {
-            Ok(answer) => Some(Cells::first(&answer)?.needed_text().ok()?.to_owned()),
+            Ok(answer) => Some(text_at(answer.rows.first()?, 0).ok()??.to_owned()),
             Err(failed) => failed.is_elsewhere.then(String::new),
         }
     }

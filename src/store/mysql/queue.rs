@@ -11,7 +11,7 @@
 use std::time::Duration;
 
 use super::MysqlStore;
-use super::cells::Cells;
+use super::cells::first_flag;
 use super::link::{Listener, SOON};
 use super::statements::sql;
 use super::swaps::expiry_values;
@@ -67,9 +67,7 @@ impl MysqlStore {
                     "SELECT IF(IS_USED_LOCK('{name}') <=> CONNECTION_ID(), 1, GET_LOCK('{name}', 0))"
                 );
                 let got = self.connection.ask(LIMIT.min(self.timeout), &ask);
-                let got = got
-                    .ok()
-                    .and_then(|answer| Cells::first(&answer)?.flag().ok());
+                let got = got.ok().and_then(|answer| first_flag(&answer));
                 self.own.rings = (got == Some(true)).then_some(name);
             }
             _ => {}
@@ -86,7 +84,7 @@ impl MysqlStore {
         let limit = LIMIT.min(self.timeout);
         let used = format!("SELECT IS_USED_LOCK('{name}') IS NOT NULL");
         let used = self.connection.ask(limit, &used).ok();
-        let statement = match used.and_then(|answer| Cells::first(&answer)?.flag().ok()) {
+        let statement = match used.and_then(|answer| first_flag(&answer)) {
             Some(true) => {
                 self.own.looks_again = SOON;
                 listening(&name)
@@ -118,8 +116,7 @@ impl MysqlStore {
             let Some(answer) = self.connection.receive_aside(limit, &mut bell.link) else {
                 return false;
             };
-            let got = Cells::first(&answer).and_then(|mut cells| cells.flag().ok());
-            is_given_up = got == Some(true);
+            is_given_up = first_flag(&answer) == Some(true);
         }
         self.own.bell = Some(bell);
         is_given_up

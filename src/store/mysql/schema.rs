@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::MysqlStore;
-use super::cells::Cells;
+use super::cells::text_at;
 use super::fault::code;
 use super::link::{Session, code_of, has_no_tables};
 use super::statements::{self, sql};
@@ -36,10 +36,9 @@ pub(super) fn look(connection: &mut Session, limit: Duration) -> Result<Found, F
     let Some(row) = answer.rows.first() else {
         return Ok(Found::Missing);
     };
-    let mut cells = Cells::new(&answer, row, 1);
-    let oldest = cells.text().ok().flatten().map(str::to_owned);
-    let count = cells.number().ok().flatten().unwrap_or_default();
-    let there = usize::try_from(count).unwrap_or_default();
+    let text = |at| text_at(row, at).ok().flatten();
+    let oldest = text(1).map(str::to_owned);
+    let there = text(2).and_then(|count| count.parse().ok()).unwrap_or(0);
     Ok(match there >= statements::PROCEDURES.len() {
         true => Found::Complete(oldest),
         false => Found::NoProcedures(oldest),
