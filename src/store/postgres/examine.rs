@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio_postgres::Row;
 
+use super::call::Question;
 use super::cells::cells;
 use super::conninfo::Settings;
 use super::fault::Said;
@@ -44,7 +45,7 @@ pub fn examine(
 
 impl Identify for Settings {
     fn writable(self, limit: Duration) -> Option<String> {
-        let rows = Session::new(self).query(limit, sql!("doctor_server"), &[]);
+        let rows = Session::new(self).ask(limit, &Question::Typed(sql!("doctor_server"), &[]));
         let mut facts = Facts::default();
         facts.extend(facts_of(rows.ok()?.first()?));
         Some(match facts.has("writable") {
@@ -141,7 +142,9 @@ fn ask(
     statement: &str,
     values: &[Cell],
 ) -> Result<Option<Row>, Ended> {
-    let rows = server.session.query(server.limit, statement, values);
+    let rows = server
+        .session
+        .ask(server.limit, &Question::Typed(statement, values));
     let rows = rows.map_err(|failed| (failed.error.trouble, failed.words));
     let rows = server.answered(step, purpose, rows)?;
     Ok(rows.and_then(|rows| rows.into_iter().next()))
