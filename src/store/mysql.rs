@@ -60,11 +60,11 @@ pub(in crate::store) struct Mysql {
     /// True if the server has read the procedure of swaps for this session's connection.
     is_prepared: bool,
     /// The name of the lock that this session holds while others wait for its token.
-    rings: Option<String>,
+    lock: Option<String>,
     /// True if others waited for the token at the last swap.
     waits: bool,
     /// What a session in the queue listens on.
-    bell: Option<Listener>,
+    listener: Option<Listener>,
     /// After how long it looks again if the holder has not taken the lock.
     looks_again: Duration,
 }
@@ -88,9 +88,9 @@ impl MysqlStore {
         let own = Mysql {
             statements: Statements::default(),
             is_prepared: false,
-            rings: None,
+            lock: None,
             waits: false,
-            bell: None,
+            listener: None,
             looks_again: SOON,
         };
         Self::over(settings, timeout, own)
@@ -175,7 +175,7 @@ impl Server for MysqlStore {
 
     /// A holder without waiters needs no connection until its next heartbeat.
     fn rest(&mut self) {
-        if self.own.rings.is_none() && self.own.bell.is_none() {
+        if self.own.lock.is_none() && self.own.listener.is_none() {
             self.own.is_prepared = false;
             self.connection.close();
         }

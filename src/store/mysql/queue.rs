@@ -44,11 +44,11 @@ impl MysqlStore {
     }
 
     /// What a swap does besides: when the token is no longer held, the lock is given up.
-    pub(super) fn ringing(&mut self, holds: bool) -> Option<String> {
+    pub(super) fn giving_up(&mut self, holds: bool) -> Option<String> {
         if holds {
             return None;
         }
-        let name = self.own.rings.take()?;
+        let name = self.own.lock.take()?;
         Some(format!("DO RELEASE_LOCK('{name}')"))
     }
 
@@ -57,7 +57,7 @@ impl MysqlStore {
         let holds = matches!(swap.to.state, State::Running { .. });
         match swap.stamp {
             Some(StampOf::Heartbeat) if holds && !self.own.waits => {
-                self.own.rings = None;
+                self.own.lock = None;
                 self.connection.close();
             }
             Some(StampOf::Heartbeat | StampOf::Granted) if holds && self.own.waits => {
@@ -68,7 +68,7 @@ impl MysqlStore {
                 );
                 let got = self.connection.ask(LIMIT.min(self.timeout), &ask);
                 let got = got.ok().and_then(|answer| first_flag(&answer));
-                self.own.rings = (got == Some(true)).then_some(name);
+                self.own.lock = (got == Some(true)).then_some(name);
             }
             _ => {}
         }
@@ -77,7 +77,12 @@ impl MysqlStore {
     /// Listens for the end of the run that this session waits for; if its holder has not taken the lock, for the
     /// end of a pause.
     pub(super) fn listen(&mut self, group: &GroupName) {
-        if self.own.bell.as_ref().is_some_and(|bell| bell.is_armed) {
+        if self
+            .own
+            .listener
+            .as_ref()
+            .is_some_and(|listener| listener.is_armed)
+        {
             return;
         }
         let name = self.lock_of(group);
@@ -96,29 +101,29 @@ impl MysqlStore {
             }
             None => return,
         };
-        let link = self.own.bell.take().map(|bell| bell.link);
+        let link = self.own.listener.take().map(|listener| listener.link);
         let link = self.connection.ask_aside(limit, link, &statement);
-        self.own.bell = link.map(|link| Listener {
+        self.own.listener = link.map(|link| Listener {
             link,
             is_armed: true,
         });
     }
 
     /// Clears a notification, if there is one. True if it says that the holder has given its lock up.
-    pub(super) fn hear(&mut self) -> bool {
-        let Some(mut bell) = self.own.bell.take() else {
+    pub(super) fn clear_notification(&mut self) -> bool {
+        let Some(mut listener) = self.own.listener.take() else {
             return false;
         };
         let mut is_given_up = false;
-        if bell.is_armed && !bell.link.is_silent() {
-            bell.is_armed = false;
+        if listener.is_armed && !listener.link.is_silent() {
+            listener.is_armed = false;
             let limit = LIMIT.min(self.timeout);
-            let Some(answer) = self.connection.receive_aside(limit, &mut bell.link) else {
+            let Some(answer) = self.connection.receive_aside(limit, &mut listener.link) else {
                 return false;
             };
             is_given_up = first_flag(&answer) == Some(true);
         }
-        self.own.bell = Some(bell);
+        self.own.listener = Some(listener);
         is_given_up
     }
 }
@@ -151,7 +156,7 @@ impl Queue for MysqlStore {
     }
 
     fn notifier(&mut self) -> Option<Notifier> {
-        self.own.bell.as_ref()?.socket().map(Notifier)
+        self.own.listener.as_ref()?.socket().map(Notifier)
     }
 }
 

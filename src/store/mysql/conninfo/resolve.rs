@@ -26,7 +26,7 @@ const DEFAULT_SOCKET: &str = "/run/mysqld/mysqld.sock";
 
 /// The options of the files, and what is wrong with the files.
 #[derive(Debug, Default)]
-struct Filed {
+struct OptionFiles {
     options: Pairs,
     warnings: Vec<String>,
 }
@@ -51,7 +51,7 @@ fn text_of(path: &Path, environment: &dyn Environment) -> Result<Option<String>,
     }
 }
 
-impl Filed {
+impl OptionFiles {
     fn read(
         &mut self,
         path: &Path,
@@ -250,16 +250,16 @@ pub fn resolve(
     environment: &dyn Environment,
     application: &str,
 ) -> Result<Settings, BadSettings> {
-    let mut filed = Filed::default();
+    let mut files = OptionFiles::default();
     let home = environment.home().map(|home| home.join(".my.cnf"));
     for path in FILES.iter().map(PathBuf::from).chain(home) {
-        filed.read(&path, environment, 0)?;
+        files.read(&path, environment, 0)?;
     }
-    let Filed { options, warnings } = filed;
+    let OptionFiles { options, warnings } = files;
     let options = Options {
         table: ALL,
         given: given.options,
-        filed: options,
+        from_files: options,
         around: environment,
     };
     let database = options.get(SCHEMA).or_else(|| options.get("database"));

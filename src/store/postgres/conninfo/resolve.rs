@@ -46,7 +46,7 @@ pub fn resolve(
     let mut options = Options {
         table: ALL,
         given: said,
-        filed: Pairs::new(),
+        from_files: Pairs::new(),
         around,
     };
     add_service(&mut options)?;
@@ -115,7 +115,7 @@ fn add_service(options: &mut Options<'_>) -> Result<(), BadSettings> {
         let text = text_of(options.around, &file)
             .map_err(|error| BadSettings::new(format!("{shown} can't be read: {error}")))?;
         if let Some(pairs) = files::service(&text, &service, &shown)? {
-            options.filed = pairs;
+            options.from_files = pairs;
             return Ok(());
         }
     }
