@@ -22,8 +22,6 @@ pub mod url;
 pub mod worker;
 
 mod error;
-mod marks;
-mod queue;
 mod records;
 mod request;
 mod tokens;
@@ -37,11 +35,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use self::error::{StoreError, Trouble};
-pub use self::marks::{Advanced, Marks};
-pub use self::queue::{Notifier, Queue};
-pub use self::records::{ActQuery, PRUNE_BATCH, Records, RefusalQuery, Retention, RunQuery};
+pub use self::records::{
+    ActQuery, Advanced, Marks, PRUNE_BATCH, Records, RefusalQuery, Retention, RunQuery,
+};
 pub use self::request::{Answer, Request};
-pub use self::tokens::{Listing, Reading, Tokens, Unreadable, check_reader, unknown_incarnation};
+pub use self::tokens::{
+    Listing, Notifier, Queue, Reading, Tokens, Unreadable, check_reader, unknown_incarnation,
+};
 
 /// Checks whether a store has become two: only one of its servers may accept writes. A check waits
 /// for servers, so it never runs on a thread that holds a deadline.

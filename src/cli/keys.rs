@@ -10,7 +10,7 @@ use clap::builder::Resettable;
 use clap::{Arg, ArgAction, Command};
 
 use crate::config::{Key, Keys, REFUSED, Value};
-use crate::store::open;
+use crate::store::url;
 
 /// The options of a run and of an agent.
 pub(crate) struct Options<'c> {
@@ -259,7 +259,7 @@ fn absolute(text: &str) -> Result<(), String> {
 }
 
 fn store(text: &str) -> Result<(), String> {
-    match open::check(text)? {
+    match url::check(text)? {
         Some(path) => absolute(&path.to_string_lossy()),
         None => Ok(()),
     }

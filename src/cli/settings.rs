@@ -13,7 +13,7 @@ use super::unusable::{Unusable, set_by};
 use crate::config::{Config, Home, Key, Setting};
 use crate::exit;
 use crate::report::settings::{Effective, Origin};
-use crate::store::open::without_password;
+use crate::store::url::without_password;
 
 /// A parsed command line, with the settings of the files.
 pub(crate) struct Read<P> {

@@ -10,7 +10,7 @@ use toml::de::{DeInteger, DeString, DeTable, DeValue};
 use super::Refusal;
 use super::file::{FileText, at_line};
 use super::keys::{Key, Keys, REFUSED, Value, nearest};
-use crate::store::open::{has_password, password_place};
+use crate::store::url::{has_password, password_place};
 use crate::token::GroupName;
 
 /// A table of keys, each with its place.

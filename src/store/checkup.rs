@@ -40,7 +40,6 @@ pub struct Check {
 
 impl Check {
     /// In order.
-    #[must_use]
     pub fn fine(step: &'static str, found: impl Into<String>) -> Self {
         Self {
             step,
@@ -52,7 +51,6 @@ impl Check {
     }
 
     /// Unknown from here; the remedy names a source, or says that it does not matter.
-    #[must_use]
     pub fn unknown(
         step: &'static str,
         found: impl Into<String>,
@@ -65,7 +63,6 @@ impl Check {
     }
 
     /// It works, and should be improved.
-    #[must_use]
     pub fn warn(step: &'static str, found: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self {
             verdict: Verdict::Warn,
@@ -75,7 +72,6 @@ impl Check {
     }
 
     /// It does not work.
-    #[must_use]
     pub fn fail(
         step: &'static str,
         trouble: Trouble,
@@ -92,8 +88,7 @@ impl Check {
         matches!(self.verdict, Verdict::Fail(_))
     }
 
-    /// The same check, for one server.
-    #[must_use]
+    /// This check, for one server.
     pub fn on(self, server: &str) -> Self {
         Self {
             server: Some(server.to_owned()),

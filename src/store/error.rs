@@ -29,7 +29,6 @@ pub enum Trouble {
 
 impl Trouble {
     /// The kind in a word for scripts.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Unavailable => "unavailable",
@@ -93,7 +92,6 @@ impl Error for StoreError {
 
 impl StoreError {
     /// Adds what to do.
-    #[must_use]
     pub fn remedy(self, remedy: impl Into<String>) -> Self {
         Self {
             remedy: Some(remedy.into()),
@@ -102,7 +100,6 @@ impl StoreError {
     }
 
     /// Adds the cause.
-    #[must_use]
     pub fn caused_by(self, source: impl Error + Send + Sync + 'static) -> Self {
         Self {
             source: Some(Arc::new(source)),
@@ -120,8 +117,7 @@ impl StoreError {
         Self::of(Trouble::Refused, what)
     }
 
-    /// The same error, where it is certain that nothing has happened.
-    #[must_use]
+    /// This error, where it is certain that nothing has happened.
     pub fn without_effect(self) -> Self {
         match self.trouble {
             Trouble::Unavailable => Self {
@@ -133,7 +129,6 @@ impl StoreError {
     }
 
     /// This error, with the mark that the store must not be asked again.
-    #[must_use]
     pub fn never_again(self) -> Self {
         Self {
             trouble: Trouble::Gone,

@@ -71,7 +71,7 @@ pub fn check_file(file: &Path, directory: &Path) -> Result<FileSystem, StoreErro
     )).remedy("mount its directory instead"))
 }
 
-/// Whether a path that exists lies on the overlay file system.
+/// True if a path that exists lies on the overlay file system.
 ///
 /// # Errors
 /// If its file system is unknown.

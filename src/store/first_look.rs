@@ -8,10 +8,10 @@ use super::{Answer, Request, Store, StoreError, Trouble};
 /// How long a look may take: for so long a stop signal may have to wait.
 pub(super) const LOOK: Duration = Duration::from_millis(50);
 
-/// The same for the record of a refusal, which waits for the server's disk.
+/// How long the record of a refusal may take, which waits for the server's disk.
 const RECORD: Duration = Duration::from_secs(1);
 
-/// Whether there is time for making a store's tables: a first look leaves that to the call that comes
+/// Checks that there is time for making a store's tables: a first look leaves that to the call that comes
 /// after it.
 ///
 /// # Errors

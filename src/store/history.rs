@@ -10,7 +10,6 @@ use crate::token::{Row, RunRecord, StoreTime};
 /// The runs that match a query, the newest first: by fence within a group, by start across groups.
 /// `listing` was read before `over`, so that no run is missed that ended in between. Where both
 /// have a run, the record in `over` is the better one.
-#[must_use]
 pub fn runs(listing: &Listing, over: Vec<RunRecord>, query: &RunQuery) -> Vec<RunRecord> {
     let key = |run: &RunRecord| (run.group.clone(), run.fence, run.session.clone());
     let known: HashSet<_> = over.iter().map(key).collect();

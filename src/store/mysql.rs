@@ -18,16 +18,12 @@
 
 pub mod conninfo;
 pub mod examine;
-pub mod settings;
 
-mod bell;
 mod cells;
 mod fault;
 mod incarnation;
 mod link;
-mod listener;
 mod login;
-mod marks;
 mod queue;
 pub mod schema;
 mod statements;
@@ -42,19 +38,18 @@ pub(crate) mod test_server;
 use std::time::Duration;
 
 use self::cells::rows;
+use self::conninfo::Settings;
 use self::conninfo::resolve::resolve;
 use self::conninfo::text::parse;
 use self::fault::code;
-use self::link::{Link, Missing as _};
-use self::listener::{Listener, SOON};
-use self::settings::Settings;
-use self::statements::Statements;
-use super::StoreError;
+use self::link::{Link, Listener, SOON, code_of, has_no_tables};
+use self::statements::{Statements, sql};
 use super::net::options::{BadSettings, ProcessEnvironment};
 use super::net::session::Failed;
 use super::sql::cell::{BadColumn, Cell, Cells, Column, Rows, flag, number, text};
 use super::sql::server::{Server, SqlStore, TableStatements, table_statements};
-use crate::token::{Memory, Recorded, RunRecord, StoreTime};
+use super::{Advanced, Marks, StoreError};
+use crate::token::{Fence, Memory, Recorded, ResourceName, RunRecord, StoreTime};
 
 /// A token store in a database of MySQL or MariaDB.
 pub(in crate::store) type MysqlStore = SqlStore<Link, Mysql>;
@@ -62,14 +57,14 @@ pub(in crate::store) type MysqlStore = SqlStore<Link, Mysql>;
 /// The state of a store that only MySQL has.
 pub(in crate::store) struct Mysql {
     statements: Statements,
-    /// Whether the server has read the procedure of swaps for this session's connection.
+    /// True if the server has read the procedure of swaps for this session's connection.
     is_prepared: bool,
     /// The name of the lock that this session holds while others wait for its token.
-    rings: Option<String>,
-    /// Whether others waited for the token at the last swap.
+    lock: Option<String>,
+    /// True if others waited for the token at the last swap.
     waits: bool,
     /// What a session in the queue listens on.
-    bell: Option<Listener>,
+    listener: Option<Listener>,
     /// After how long it looks again if the holder has not taken the lock.
     looks_again: Duration,
 }
@@ -80,7 +75,7 @@ pub(in crate::store) struct Mysql {
 /// # Errors
 /// What is wrong with the string, a variable or a file that belongs to it.
 pub fn settings(text: &str, application: &str) -> Result<Settings, BadSettings> {
-    resolve(&parse(text)?, &ProcessEnvironment, application)
+    resolve(parse(text)?, &ProcessEnvironment, application)
 }
 
 impl MysqlStore {
@@ -93,15 +88,15 @@ impl MysqlStore {
         let own = Mysql {
             statements: Statements::default(),
             is_prepared: false,
-            rings: None,
+            lock: None,
             waits: false,
-            bell: None,
+            listener: None,
             looks_again: SOON,
         };
         Self::over(settings, timeout, own)
     }
 
-    /// The same, with another clock than the server's: a table with the time and its clock epoch.
+    /// This store, with another clock than the server's: a table with the time and its clock epoch.
     #[cfg(test)]
     pub(crate) fn with_clock(mut self, table: &str) -> Self {
         self.own.statements = self.own.statements.with_clock(table);
@@ -138,11 +133,11 @@ impl Server for MysqlStore {
     }
 
     fn is_without_tables(failed: &Failed) -> bool {
-        failed.has_no_tables()
+        has_no_tables(failed)
     }
 
     fn is_not_allowed(failed: &Failed) -> bool {
-        failed.code().is_some_and(|it| code::DENIED.contains(&it))
+        code_of(failed).is_some_and(|it| code::DENIED.contains(&it))
     }
 
     fn make(&mut self, limit: Duration) -> Result<(), StoreError> {
@@ -180,9 +175,26 @@ impl Server for MysqlStore {
 
     /// A holder without waiters needs no connection until its next heartbeat.
     fn rest(&mut self) {
-        if self.own.rings.is_none() && self.own.bell.is_none() {
+        if self.own.lock.is_none() && self.own.listener.is_none() {
             self.own.is_prepared = false;
             self.connection.close();
         }
+    }
+}
+
+/// The table of resources: the highest fence that has used each.
+impl Marks for MysqlStore {
+    fn advance(&mut self, resource: &ResourceName, fence: Fence) -> Result<Advanced, StoreError> {
+        let values = [Cell::text(resource), Cell::number(fence.0)];
+        let columns = [number("fence")];
+        let row = self.first(self.timeout, sql!("advance"), &values, &columns);
+        let row = row.map_err(|failed| self.listed(failed))?;
+        let mark = Cells::new(&columns, &row).needed(Cells::number);
+        let mark = mark.map_err(|bad| self.bad_column("resources", &bad))?;
+        // Another client may have raised it since: then this fence is behind too.
+        Ok(match mark {
+            mark if mark == fence.0 => Advanced::Stored,
+            mark => Advanced::Behind(Fence(mark)),
+        })
     }
 }

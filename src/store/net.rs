@@ -7,7 +7,6 @@
 pub mod address;
 pub mod host;
 pub mod options;
-pub mod secret;
 pub mod tls;
 pub mod verified_tls;
 

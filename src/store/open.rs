@@ -1,31 +1,23 @@
 //! Everything that depends on the kind of store that a URL names: opening it, making it, printing
-//! the script that makes it, examining it, and showing its URL. The only place that distinguishes
-//! the kinds.
-
-mod text;
+//! the script that makes it, and examining it.
 
 use std::fmt;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::checkup::{Check, Tell, directory};
 use super::mysql::{self, MysqlStore};
-use super::net::host;
+use super::net::host::{self, Secret};
 use super::net::options::BadSettings;
-use super::net::secret::Secret;
 use super::postgres::{self, PostgresStore};
 use super::redis::settings as redis_settings;
 use super::redis::{self, RedisKv, RedisStore};
+use super::sql::server::SqlStore;
 use super::sqlite::{self, SqliteStore};
 use super::url::StoreUrl;
 use super::{Store, StoreError, Tokens as _, Trouble};
-use crate::sys::place::Place;
 use crate::sys::process;
-use crate::sys::sqlite_files::database_of;
 use crate::token::{GroupName, Timing};
-
-pub use self::text::{check, has_password, password_place, without_password};
 
 /// How a store is opened.
 #[derive(Debug, Clone, Copy)]
@@ -72,43 +64,13 @@ pub struct Examination<'a> {
     pub timing: &'a Timing,
     /// The group whose row is examined.
     pub group: Option<&'a GroupName>,
-    /// Whether the store is the default.
+    /// True if the store is the default.
     pub is_default: bool,
     /// The directory for this host's state, if there is a place for it.
     pub state: Option<&'a Path>,
 }
 
 impl StoreUrl {
-    /// The file that the store is, if it is one.
-    #[must_use]
-    pub fn file(&self) -> Option<&Path> {
-        match self {
-            Self::Sqlite(path) => Some(path),
-            Self::Postgres(_) | Self::Mysql(_) | Self::Redis(_) => None,
-        }
-    }
-
-    /// True if writing this path would replace the store's database or a file beside it.
-    #[must_use]
-    pub fn has_file(&self, path: &Path) -> bool {
-        let found = |path| Place::find(path).ok().map(|place| place.path());
-        let (Some(database), Some(file)) = (self.file().and_then(found), found(path)) else {
-            return false;
-        };
-        file == database || database_of(file.as_os_str().as_bytes()) == Some(database.as_path())
-    }
-
-    /// The URL without its password.
-    #[must_use]
-    pub fn shown(&self) -> String {
-        match self {
-            Self::Sqlite(path) => format!("sqlite://{}", path.display()),
-            Self::Postgres(text) | Self::Mysql(text) | Self::Redis(text) => {
-                without_password(&text.0)
-            }
-        }
-    }
-
     /// Opens the store. A missing file is made; a server gets no request yet. `warn` receives
     /// warnings about the settings.
     ///
@@ -119,27 +81,19 @@ impl StoreUrl {
         opening: &Opening<'_>,
         warn: &mut dyn FnMut(&str),
     ) -> Result<Opened, OpenError> {
-        match self {
+        let store: Box<dyn Store> = match self {
             Self::Sqlite(path) => {
                 let store = sqlite_store(path, opening)?;
-                Ok(Opened {
-                    locks: Some(store.directory_beside()),
-                    store: Box::new(store),
-                })
+                let locks = Some(store.directory_beside());
+                let store = Box::new(store);
+                return Ok(Opened { store, locks });
             }
-            Self::Postgres(text) => Ok(Opened {
-                store: Box::new(postgres_store(text, opening, warn)?),
-                locks: opening.state.map(locks_in),
-            }),
-            Self::Mysql(text) => Ok(Opened {
-                store: Box::new(mysql_store(text, opening, warn)?),
-                locks: opening.state.map(locks_in),
-            }),
-            Self::Redis(text) => Ok(Opened {
-                store: Box::new(redis_store(text, opening)?),
-                locks: opening.state.map(locks_in),
-            }),
-        }
+            Self::Postgres(text) => Box::new(postgres_store(text, opening, warn)?),
+            Self::Mysql(text) => Box::new(mysql_store(text, opening, warn)?),
+            Self::Redis(text) => Box::new(redis_store(text, opening)?),
+        };
+        let locks = opening.state.map(locks_in);
+        Ok(Opened { store, locks })
     }
 
     /// Makes the store if it is missing, and returns its name.
@@ -151,25 +105,13 @@ impl StoreUrl {
         opening: &Opening<'_>,
         warn: &mut dyn FnMut(&str),
     ) -> Result<String, OpenError> {
-        match self {
-            Self::Sqlite(path) => Ok(sqlite_store(path, opening)?.name().to_owned()),
-            Self::Postgres(text) => {
-                let mut store = postgres_store(text, opening, warn)?;
-                store.init()?;
-                Ok(store.name().to_owned())
-            }
-            Self::Mysql(text) => {
-                let mut store = mysql_store(text, opening, warn)?;
-                store.init()?;
-                Ok(store.name().to_owned())
-            }
+        Ok(match self {
+            Self::Sqlite(path) => sqlite_store(path, opening)?.name().to_owned(),
+            Self::Postgres(text) => made(postgres_store(text, opening, warn)?, SqlStore::init)?,
+            Self::Mysql(text) => made(mysql_store(text, opening, warn)?, SqlStore::init)?,
             // There is nothing to make. The server must be usable.
-            Self::Redis(text) => {
-                let mut store = redis_store(text, opening)?;
-                store.list()?;
-                Ok(store.name().to_owned())
-            }
-        }
+            Self::Redis(text) => made(redis_store(text, opening)?, |store| store.list().map(drop))?,
+        })
     }
 
     /// The script that makes the store, for an administrator.
@@ -185,7 +127,7 @@ impl StoreUrl {
             Self::Sqlite(_) => Ok(sqlite::SCHEMA.to_owned()),
             Self::Postgres(text) => {
                 let settings = settings(postgres::settings, text, opening.application, warn)?;
-                Ok(postgres::schema::creation(&settings.schema))
+                Ok(postgres::creation(&settings.schema))
             }
             Self::Mysql(text) => {
                 settings(mysql::settings, text, opening.application, warn)?;
@@ -212,27 +154,27 @@ impl StoreUrl {
                 tell(Check::fine("store", found));
                 sqlite::examine::examine(path, timing, group, tell);
             }
-            Self::Postgres(text) => {
-                let settings = postgres::settings(&text.0, "tokenrun doctor");
-                let examine = postgres::examine::examine;
-                examine_servers(settings, IN_MANY_PLACES, examine, examination, tell);
-            }
-            Self::Mysql(text) => {
-                let settings = mysql::settings(&text.0, "tokenrun doctor");
-                let examine = mysql::examine::examine;
-                examine_servers(settings, IN_MANY_PLACES, examine, examination, tell);
-            }
-            Self::Redis(text) => {
-                let settings = settings_of_redis(text);
-                let examine = redis::examine::examine;
-                examine_servers(
-                    settings,
-                    "correct it in the URL",
-                    examine,
-                    examination,
-                    tell,
-                );
-            }
+            Self::Postgres(text) => examine_servers(
+                postgres::settings(&text.0, "tokenrun doctor"),
+                IN_MANY_PLACES,
+                postgres::examine::examine,
+                examination,
+                tell,
+            ),
+            Self::Mysql(text) => examine_servers(
+                mysql::settings(&text.0, "tokenrun doctor"),
+                IN_MANY_PLACES,
+                mysql::examine::examine,
+                examination,
+                tell,
+            ),
+            Self::Redis(text) => examine_servers(
+                settings_of_redis(text),
+                "correct it in the URL",
+                redis::examine::examine,
+                examination,
+                tell,
+            ),
         }
     }
 }
@@ -275,9 +217,43 @@ fn sqlite_store(path: &Path, opening: &Opening<'_>) -> Result<SqliteStore, Store
     Ok(store)
 }
 
-fn redis_store(text: &Secret, opening: &Opening<'_>) -> Result<RedisStore, StoreError> {
-    // As for PostgreSQL.
+/// Makes a store, and returns its name.
+fn made<S: Store>(
+    mut store: S,
+    make: impl FnOnce(&mut S) -> Result<(), StoreError>,
+) -> Result<String, StoreError> {
+    make(&mut store)?;
+    Ok(store.name().to_owned())
+}
+
+/// From now on the process may hold a password. The job's own limits stay: an exec makes a process
+/// dumpable again. Where this call is refused, only the protection from dumps is lost.
+fn guard_password() {
     let _ = process::forbid_core_dumps();
+}
+
+fn postgres_store(
+    text: &Secret,
+    opening: &Opening<'_>,
+    warn: &mut dyn FnMut(&str),
+) -> Result<PostgresStore, OpenError> {
+    guard_password();
+    let settings = settings(postgres::settings, text, opening.application, warn)?;
+    Ok(PostgresStore::new(settings, opening.timeout))
+}
+
+fn mysql_store(
+    text: &Secret,
+    opening: &Opening<'_>,
+    warn: &mut dyn FnMut(&str),
+) -> Result<MysqlStore, OpenError> {
+    guard_password();
+    let settings = settings(mysql::settings, text, opening.application, warn)?;
+    Ok(MysqlStore::new(settings, opening.timeout))
+}
+
+fn redis_store(text: &Secret, opening: &Opening<'_>) -> Result<RedisStore, StoreError> {
+    guard_password();
     let settings = settings_of_redis(text)?;
     let kv = RedisKv::new(settings, opening.timeout, opening.application);
     Ok(RedisStore::new(kv))
@@ -286,18 +262,6 @@ fn redis_store(text: &Secret, opening: &Opening<'_>) -> Result<RedisStore, Store
 fn settings_of_redis(text: &Secret) -> Result<redis_settings::Settings, StoreError> {
     let read = redis_settings::Settings::read(&text.0, |name| std::env::var(name).ok());
     read.map_err(|bad| StoreError::misconfigured(format!("the store's URL {bad}")))
-}
-
-fn postgres_store(
-    text: &Secret,
-    opening: &Opening<'_>,
-    warn: &mut dyn FnMut(&str),
-) -> Result<PostgresStore, OpenError> {
-    // From now on the process may hold a password. The job's own limits stay: an exec makes a
-    // process dumpable again. Where this call is refused, only the protection from dumps is lost.
-    let _ = process::forbid_core_dumps();
-    let settings = settings(postgres::settings, text, opening.application, warn)?;
-    Ok(PostgresStore::new(settings, opening.timeout))
 }
 
 fn settings<S: host::Settings>(
@@ -311,34 +275,8 @@ fn settings<S: host::Settings>(
         error,
         text: text.clone(),
     })?;
-    for warning in settings.warnings() {
+    for warning in &settings.servers().warnings {
         warn(warning);
     }
     Ok(settings)
-}
-
-fn mysql_store(
-    text: &Secret,
-    opening: &Opening<'_>,
-    warn: &mut dyn FnMut(&str),
-) -> Result<MysqlStore, OpenError> {
-    // As in [`postgres_store`].
-    let _ = process::forbid_core_dumps();
-    let settings = settings(mysql::settings, text, opening.application, warn)?;
-    Ok(MysqlStore::new(settings, opening.timeout))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_url_is_shown_as_it_can_be_written() {
-        let url = StoreUrl::parse("/var/x.db").unwrap();
-        assert_eq!(url.shown(), "sqlite:///var/x.db");
-        assert_eq!(url.file(), Some(Path::new("/var/x.db")));
-        let url = StoreUrl::parse("host=db password=secret").unwrap();
-        assert!(!url.shown().contains("secret"));
-        assert_eq!(url.file(), None);
-    }
 }

@@ -17,19 +17,16 @@
 
 pub mod conninfo;
 pub mod examine;
-pub mod schema;
 
 mod call;
 mod cells;
-mod clock_epoch;
 mod fault;
+mod handshake;
 mod incarnation;
 mod link;
-mod marks;
 mod queue;
 mod statements;
 mod swaps;
-mod tls;
 
 #[cfg(test)]
 mod endless_tests;
@@ -44,23 +41,24 @@ mod swap_tests;
 #[allow(dead_code)]
 pub(crate) mod test_server;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio_postgres::error::SqlState;
 
 use self::call::Question;
 use self::cells::cells;
+use self::conninfo::Settings;
 use self::conninfo::resolve::resolve;
-use self::conninfo::settings::Settings;
 use self::conninfo::text::parse;
-use self::link::{Answered as _, Link};
-use self::statements::Statements;
-use super::StoreError;
+use self::link::{Link, has_no_tables, is};
+pub(in crate::store) use self::statements::creation;
+use self::statements::{Statements, sql};
 use super::net::options::{BadSettings, ProcessEnvironment};
 use super::net::session::Failed;
 use super::sql::cell::{Cell, Cells, Column, Rows, flag, number, text};
-use super::sql::server::{Server, SqlStore, TableStatements, table_statements};
-use crate::token::{Memory, Recorded, RunRecord, StoreTime};
+use super::sql::server::{Server, SqlStore, TableStatements, check, table_statements};
+use super::{Advanced, Marks, StoreError};
+use crate::token::{Fence, Memory, Recorded, ResourceName, RunRecord, StoreTime};
 
 /// A token store in a PostgreSQL database.
 pub(in crate::store) type PostgresStore = SqlStore<Link, Postgres>;
@@ -68,7 +66,7 @@ pub(in crate::store) type PostgresStore = SqlStore<Link, Postgres>;
 /// The state of a store that only PostgreSQL has.
 pub(in crate::store) struct Postgres {
     statements: Statements,
-    /// Whether notifications arrive: they do not behind a pooler that changes the server process
+    /// True if notifications arrive: they do not behind a pooler that changes the server process
     /// under this connection.
     gets_notifications: bool,
 }
@@ -92,7 +90,7 @@ impl PostgresStore {
         Self::over(settings, timeout, own)
     }
 
-    /// The same, with another clock than the server's: a statement for the time and its clock
+    /// This store, with another clock than the server's: a statement for the time and its clock
     /// epoch.
     #[cfg(test)]
     pub(crate) fn with_clock(mut self, clock: &str) -> Self {
@@ -132,15 +130,27 @@ impl Server for PostgresStore {
     }
 
     fn is_without_tables(failed: &Failed) -> bool {
-        failed.has_no_tables()
+        has_no_tables(failed)
     }
 
     fn is_not_allowed(failed: &Failed) -> bool {
-        failed.is(&SqlState::INSUFFICIENT_PRIVILEGE)
+        is(failed, &SqlState::INSUFFICIENT_PRIVILEGE)
     }
 
     fn make(&mut self, limit: Duration) -> Result<(), StoreError> {
-        self.make_tables(limit)
+        let begun = Instant::now();
+        let columns = [text("version"), text("oldest_reader")];
+        match self.ask(limit, sql!("schema_version"), &[], &columns) {
+            Ok(rows) => {
+                let row = rows.first().map(Vec::as_slice).unwrap_or_default();
+                let oldest = Cells::new(&columns, row).after(1).text();
+                check::<Self>(self.connection.store_name(), oldest.ok().flatten())
+            }
+            Err(failed) if has_no_tables(&failed) => {
+                self.create(limit.saturating_sub(begun.elapsed()))
+            }
+            Err(failed) => Err(failed.error),
+        }
     }
 
     fn place(&self) -> String {
@@ -168,5 +178,38 @@ impl Server for PostgresStore {
 
     fn write_run(&mut self, run: &RunRecord) -> Result<Recorded, StoreError> {
         self.record_alone(run)
+    }
+}
+
+impl PostgresStore {
+    fn create(&mut self, limit: Duration) -> Result<(), StoreError> {
+        let statements = &self.own.statements;
+        let batch = statements.fill(sql!("schema_create")) + &statements.of(sql!("schema"));
+        match self.connection.batch(limit, &batch) {
+            Ok(()) => Ok(()),
+            // Another client was quicker: the lock made this one wait for it.
+            Err(failed) if is(&failed, &SqlState::DUPLICATE_TABLE) => Ok(()),
+            Err(failed) => Err(self.not_made(failed, "role")),
+        }
+    }
+}
+
+/// The table `resources`: the highest fence that has used each.
+impl Marks for PostgresStore {
+    fn advance(&mut self, resource: &ResourceName, fence: Fence) -> Result<Advanced, StoreError> {
+        let begun = Instant::now();
+        let values = [Cell::text(resource), Cell::number(fence.0)];
+        let row = self.first(self.timeout, sql!("advance"), &values, &[flag("stored")]);
+        if row.map_err(|failed| self.listed(failed))? == [Cell::Flag(true)] {
+            return Ok(Advanced::Stored);
+        }
+        // Another client may have raised it while the statement ran.
+        let left = self.timeout.saturating_sub(begun.elapsed());
+        let columns = [number("fence")];
+        let row = self.first(left, sql!("mark"), &[Cell::text(resource)], &columns);
+        let row = row.map_err(|failed| failed.error)?;
+        let mark = Cells::new(&columns, &row).needed(Cells::number);
+        let mark = mark.map_err(|_| self.no_answer())?;
+        Ok(Advanced::Behind(Fence(mark)))
     }
 }

@@ -42,7 +42,6 @@ pub struct Seen {
 
 impl Seen {
     /// The evidence in a record.
-    #[must_use]
     pub fn of(run: &RunRecord) -> Self {
         Self {
             fence: run.fence,
@@ -76,12 +75,10 @@ pub struct Note {
 
 impl Note {
     /// The stored note, if it is readable.
-    #[must_use]
     pub fn from_text(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }
 
-    #[must_use]
     pub fn to_text(&self) -> String {
         // It can't fail; an empty text would start again.
         serde_json::to_string(self).unwrap_or_default()
@@ -89,7 +86,6 @@ impl Note {
 
     /// The note that a pruning leaves. `has_ticks`: the ticks of `now` come from a clock that can't
     /// be set. `runs`: the newest runs, in any order.
-    #[must_use]
     pub fn next(
         last: Option<Self>,
         now: &StoreTime,
@@ -165,7 +161,6 @@ impl Note {
     }
 
     /// The records that are outlived.
-    #[must_use]
     pub fn outlived(&self, retention: Retention) -> Outlived {
         let of = |retention| {
             let wanted = enough(retention);

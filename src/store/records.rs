@@ -1,12 +1,12 @@
-//! Finished runs and their output, refused runs, acts of operators, and the keys that are done.
+//! Finished runs and their output, refused runs, acts of operators, the keys that are done, and the marks of
+//! resources: the highest fence that has used each.
 
 use std::time::Duration;
 
 use super::StoreError;
-use crate::token::WallTime;
 use crate::token::{
     ActRecord, ClientId, Fence, GroupName, OnceMark, Outcome, OutputRecord, Recorded,
-    RefusalRecord, RefusalTotal, RunRecord,
+    RefusalRecord, RefusalTotal, ResourceName, RunRecord, WallTime,
 };
 
 /// A query of runs.
@@ -27,8 +27,7 @@ pub struct RunQuery {
 }
 
 impl RunQuery {
-    /// Whether a run matches, regardless of the limit.
-    #[must_use]
+    /// True if a run matches, regardless of the limit.
     pub fn wants(&self, run: &RunRecord) -> bool {
         self.group.as_ref().is_none_or(|group| *group == run.group)
             && self.client.as_ref().is_none_or(|it| *it == run.client)
@@ -77,8 +76,7 @@ pub struct RefusalQuery {
 }
 
 impl ActQuery {
-    /// Whether an act matches, regardless of the limit.
-    #[must_use]
+    /// True if an act matches, regardless of the limit.
     pub fn wants(&self, act: &ActRecord) -> bool {
         self.group.as_ref().is_none_or(|group| *group == act.group)
             && self.since.is_none_or(|since| act.at >= since)
@@ -87,8 +85,7 @@ impl ActQuery {
 }
 
 impl RefusalQuery {
-    /// Whether a record matches, regardless of the limit.
-    #[must_use]
+    /// True if a record matches, regardless of the limit.
     pub fn wants(&self, refusal: &RefusalRecord) -> bool {
         self.group.as_ref().is_none_or(|it| *it == refusal.group)
             && self.since.is_none_or(|since| refusal.last_at >= since)
@@ -108,15 +105,9 @@ pub trait Records {
     fn record(&mut self, run: &RunRecord) -> Result<Recorded, StoreError>;
 
     /// Lists finished runs, the newest first: by fence within a group, by start across groups.
-    ///
-    /// # Errors
-    /// If the store can't be read.
     fn runs(&mut self, query: &RunQuery) -> Result<Vec<RunRecord>, StoreError>;
 
     /// Lists acts of operators, the newest first.
-    ///
-    /// # Errors
-    /// If the store can't be read.
     fn acts(&mut self, query: &ActQuery) -> Result<Vec<ActRecord>, StoreError>;
 
     /// Records a refused run, with the store's time: as [`RefusalRecord::after`] says, a record
@@ -127,15 +118,9 @@ pub trait Records {
     fn refuse(&mut self, refusal: &RefusalRecord) -> Result<(), StoreError>;
 
     /// Lists refusals, the newest first by their last.
-    ///
-    /// # Errors
-    /// If the store can't be read.
     fn refusals(&mut self, query: &RefusalQuery) -> Result<Vec<RefusalRecord>, StoreError>;
 
     /// Lists how many refusals were recorded, by group and reason, in this order.
-    ///
-    /// # Errors
-    /// If the store can't be read.
     fn refusal_totals(&mut self) -> Result<Vec<RefusalTotal>, StoreError>;
 
     /// Writes the end of a run's output, with the store's time.
@@ -145,9 +130,6 @@ pub trait Records {
     fn keep_output(&mut self, output: &OutputRecord) -> Result<(), StoreError>;
 
     /// The kept output of the run with this fence, or of the newest run that has one.
-    ///
-    /// # Errors
-    /// If the store can't be read.
     fn output(
         &mut self,
         group: &GroupName,
@@ -155,22 +137,32 @@ pub trait Records {
     ) -> Result<Option<OutputRecord>, StoreError>;
 
     /// The run that has made a key of `--once` done, if one has.
-    ///
-    /// # Errors
-    /// If the store can't be read.
     fn once(&mut self, group: &GroupName, key: &str) -> Result<Option<OnceMark>, StoreError>;
 
     /// Lists the keys that are done, of one group or of all, the newest first.
-    ///
-    /// # Errors
-    /// If the store can't be read.
     fn once_marks(&mut self, group: Option<&GroupName>) -> Result<Vec<OnceMark>, StoreError>;
 
     /// Removes a part of a group's history and keys that is too old, by its own wall time and by
     /// the note of the last pruning ([`super::pruning`]): few rows at a time, so that no run waits
     /// for it. The newest run and the newest success stay.
+    fn prune(&mut self, group: &GroupName, retention: Retention) -> Result<(), StoreError>;
+}
+
+/// The answer of a resource's mark to a fence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Advanced {
+    /// The mark is this fence now.
+    Stored,
+    /// The mark is this higher one.
+    Behind(Fence),
+}
+
+/// Keeps the mark of each resource.
+pub trait Marks {
+    /// Sets a resource's mark, the highest fence that has used it, to this fence, unless it
+    /// is higher already.
     ///
     /// # Errors
-    /// If the store can't be written.
-    fn prune(&mut self, group: &GroupName, retention: Retention) -> Result<(), StoreError>;
+    /// If it is unknown whether the mark is set.
+    fn advance(&mut self, resource: &ResourceName, fence: Fence) -> Result<Advanced, StoreError>;
 }

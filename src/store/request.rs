@@ -81,7 +81,6 @@ impl Request {
     }
 
     /// The answer that this request gets when the store's thread is gone.
-    #[must_use]
     pub fn failed(&self, error: StoreError) -> Answer {
         match self {
             Self::Read(..) | Self::Join(..) => Answer::Read(Err(error)),
@@ -98,7 +97,6 @@ impl Request {
 
 impl Answer {
     /// The error in it, if it is one.
-    #[must_use]
     pub const fn error(&self) -> Option<&StoreError> {
         match self {
             Self::Read(Err(error))

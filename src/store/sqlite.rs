@@ -29,19 +29,15 @@ pub mod clock;
 pub mod examine;
 
 mod cells;
-mod companion;
 mod fault;
 mod file;
 mod incarnation;
 mod lock_owner;
-mod marks;
 mod notifier;
-mod prune;
 mod queue;
 mod records;
 mod schema;
 mod tokens;
-mod wall;
 mod write;
 
 #[cfg(test)]
@@ -70,7 +66,6 @@ use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 use self::cells::read;
 use self::clock::{Clock, HostClock};
-use self::companion::companion;
 use self::fault::Location;
 use self::file::OpenFile;
 use self::write::{Kept, WriteError};
@@ -80,6 +75,7 @@ use super::{Store, StoreError, Trouble};
 use crate::sys::errno::Errno;
 use crate::sys::file::{NO_FOLLOW, NO_WAIT};
 use crate::sys::limits;
+use crate::sys::sqlite_files::companion;
 use crate::token::StoreTime;
 
 /// How many pages the log has when a commit moves them to the database. Of 16, 64 and 200 pages of
@@ -90,7 +86,7 @@ const LOG_PAGES: c_int = 64;
 /// The size of a page in the log, with its header.
 const LOG_PAGE_BYTES: u64 = 4_096 + 24;
 
-/// The same under a limit of the file size: a log of half that length leaves room for the commits
+/// The number of pages under a limit of the file size: a log of half that length leaves room for the commits
 /// that do not checkpoint.
 fn log_pages(file_size_limit: Option<u64>) -> c_int {
     let fitting = file_size_limit.map(|limit| limit / (2 * LOG_PAGE_BYTES));
@@ -109,11 +105,11 @@ pub struct SqliteStore {
     location: Location,
     clock: Box<dyn Clock>,
     timeout: Duration,
-    /// Whether the connection is prepared for writing.
+    /// True if the connection is prepared for writing.
     writes: bool,
     /// The notifier of the ends of runs, while this session is in the queue.
     notifier: Option<notifier::LogWatch>,
-    /// Whether the next commit leaves a long log alone. The log's hook reads this.
+    /// True if the next commit leaves a long log alone. The log's hook reads this.
     spares_log: Arc<AtomicBool>,
 }
 
@@ -153,10 +149,10 @@ impl SqliteStore {
         Self::open_with_clock(path, timeout, Box::new(HostClock::new()))
     }
 
-    /// As [`Self::open`], with another clock than the host's.
+    /// Does what [`Self::open`] does, with another clock than the host's.
     ///
     /// # Errors
-    /// As [`Self::open`].
+    /// Those of [`Self::open`].
     pub fn open_with_clock(
         path: &Path,
         timeout: Duration,
@@ -195,7 +191,6 @@ impl SqliteStore {
 
     /// The directory beside the file, whether it exists or not, for the files of this store's users
     /// on this host: each of them finds it, however it was mounted.
-    #[must_use]
     pub fn directory_beside(&self) -> PathBuf {
         companion(&self.location.path, "-locks")
     }
@@ -336,7 +331,7 @@ fn connect(path: &Path, timeout: Duration) -> rusqlite::Result<Connection> {
 /// How long a call waits for a lock when its caller has no time.
 const AT_ONCE: Duration = Duration::from_millis(20);
 
-/// The same for the record of a refusal: dozens of nodes of one host can be refused at once.
+/// How long the record of a refusal waits for a lock: dozens of nodes of one host can be refused at once.
 const TO_RECORD: Duration = Duration::from_millis(150);
 
 impl Store for SqliteStore {

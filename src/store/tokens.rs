@@ -1,10 +1,13 @@
-//! Tokens: one snapshot of a group, and the compare-and-swap of its row.
+//! Tokens: one snapshot of a group, the compare-and-swap of its row, and the queue of those that wait for it.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use super::StoreError;
 use crate::token::hidden::quoted;
 use crate::token::{
-    GroupName, Memory, NoteSwap, OnceMark, QueueEntry, Row, StoreTime, Swap, Swapped, Waiter,
-    document,
+    GroupName, Memory, NoteSwap, OnceMark, QueueEntry, Row, SessionId, StoreTime, Swap, Swapped,
+    Until, Waiter, document,
 };
 
 /// The result of a read.
@@ -39,7 +42,6 @@ pub struct Listing {
 
 impl Listing {
     /// The number of waiters for a group's token.
-    #[must_use]
     pub fn waiters(&self, group: &GroupName) -> usize {
         self.waiting(group).count()
     }
@@ -58,7 +60,7 @@ impl Listing {
 /// A malformed row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unreadable {
-    /// Its group, as far as it is readable.
+    /// The group, as far as it is readable.
     pub group: String,
     /// What is wrong with it.
     pub error: StoreError,
@@ -69,15 +71,9 @@ pub trait Tokens {
     /// Reads a group's row together with the store's time, and with the state of a key of `--once`.
     /// A key that another run makes done together with its release is done in a reading that shows
     /// the release.
-    ///
-    /// # Errors
-    /// If the store can't be read.
     fn look(&mut self, group: &GroupName, key: Option<&str>) -> Result<Reading, StoreError>;
 
-    /// The same without a key.
-    ///
-    /// # Errors
-    /// If the store can't be read.
+    /// A look without a key.
     fn read(&mut self, group: &GroupName) -> Result<Reading, StoreError> {
         self.look(group, None)
     }
@@ -97,15 +93,11 @@ pub trait Tokens {
     fn note(&mut self, swap: &NoteSwap) -> Result<Swapped, StoreError>;
 
     /// Lists every group.
-    ///
-    /// # Errors
-    /// If the store can't be read.
     fn list(&mut self) -> Result<Listing, StoreError>;
 }
 
 /// The error of a store that does not report its incarnation: it grants nothing, and no waiting
 /// changes that. Only PostgreSQL can refuse to report it.
-#[must_use]
 pub fn unknown_incarnation() -> StoreError {
     StoreError::denied(
         "the store does not say which incarnation it is, so it may have forgotten a grant",
@@ -130,4 +122,35 @@ pub fn check_reader(row: &Row) -> Result<(), StoreError> {
         row.document.reader,
         document::VERSION
     )).remedy("install a newer tokenrun"))
+}
+
+/// A descriptor that becomes readable when the token may have become free. The store's next
+/// [`Queue::join`] or read of the token clears the notification.
+#[derive(Debug, Clone)]
+pub struct Notifier(pub Arc<OwnedFd>);
+
+/// Keeps queues, and notifies waiters when the token may have become free.
+pub trait Queue {
+    /// Adds a session at the end of the queue, or renews the heartbeat of one that is in it, which
+    /// keeps its position. Removes sessions without a heartbeat for a minute. Then looks, as
+    /// [`Tokens::look`] does. After `expiry` it only looks: the sender of a late request may be dead.
+    ///
+    /// # Errors
+    /// If the store is unusable. Whether the session is in the queue is unknown then.
+    fn join(
+        &mut self,
+        group: &GroupName,
+        waiter: &Waiter,
+        expiry: &Until,
+        key: Option<&str>,
+    ) -> Result<Reading, StoreError>;
+
+    /// Removes a session from the queue, if it is in it.
+    fn leave(&mut self, group: &GroupName, session: &SessionId) -> Result<(), StoreError>;
+
+    /// The notifier of a session in the queue: to be fetched after each [`Self::join`] and each read
+    /// of the token. `None`: there is none, and only regular looks help.
+    fn notifier(&mut self) -> Option<Notifier> {
+        None
+    }
 }

@@ -1,13 +1,17 @@
-//! Store URLs: the values of `--store`, and the default.
+//! Store URLs: the values of `--store`, what is shown of them, and the default.
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use super::mysql::conninfo::text::is_url;
+use super::mysql::conninfo::text as mysql;
 use super::net::address::BadAddress;
-use super::net::secret::Secret;
-use super::postgres::conninfo::text::is_conninfo;
-use super::redis::settings::{is_scheme, parse};
+use super::net::host::{Secret, Settings as _};
+use super::net::options::Pairs;
+use super::postgres::conninfo::text as postgres;
+use super::redis::settings as redis;
+use crate::sys::place::Place;
+use crate::sys::sqlite_files::database_of;
 
 /// A store that can be opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,17 +78,17 @@ impl StoreUrl {
         if trimmed.is_empty() {
             return Err(UrlError::Empty);
         }
-        if is_conninfo(trimmed) {
+        if postgres::is_conninfo(trimmed) {
             return Ok(Self::Postgres(Secret(trimmed.to_owned())));
         }
         let Some((scheme, rest)) = trimmed.split_once("://") else {
             return plain_path(text).map(Self::Sqlite);
         };
         match scheme {
-            _ if is_url(trimmed) => Ok(Self::Mysql(Secret(trimmed.to_owned()))),
+            _ if mysql::is_url(trimmed) => Ok(Self::Mysql(Secret(trimmed.to_owned()))),
             "sqlite" if rest.starts_with('/') => Ok(Self::Sqlite(PathBuf::from(rest))),
             "sqlite" => Err(UrlError::NotAbsolute(text.to_owned())),
-            of_redis if is_scheme(of_redis) => match parse(trimmed) {
+            of_redis if redis::is_scheme(of_redis) => match redis::parse(trimmed) {
                 Ok(_) => Ok(Self::Redis(Secret(trimmed.to_owned()))),
                 Err(bad) => Err(UrlError::Redis(of_redis.to_owned(), bad)),
             },
@@ -109,6 +113,103 @@ impl StoreUrl {
             state_directory(environment)?.join("tokenrun.db"),
         ))
     }
+
+    /// The file that the store is, if it is one.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Self::Sqlite(path) => Some(path),
+            Self::Postgres(_) | Self::Mysql(_) | Self::Redis(_) => None,
+        }
+    }
+
+    /// True if writing this path would replace the store's database or a file beside it.
+    pub fn has_file(&self, path: &Path) -> bool {
+        let found = |path| Place::find(path).ok().map(|place| place.path());
+        let (Some(database), Some(file)) = (self.file().and_then(found), found(path)) else {
+            return false;
+        };
+        file == database || database_of(file.as_os_str().as_bytes()) == Some(database.as_path())
+    }
+
+    /// The URL without its password.
+    pub fn shown(&self) -> String {
+        match self {
+            Self::Sqlite(path) => format!("sqlite://{}", path.display()),
+            Self::Postgres(text) | Self::Mysql(text) | Self::Redis(text) => {
+                without_password(&text.0)
+            }
+        }
+    }
+}
+
+/// What is shown of a text that names no store.
+const UNREADABLE: &str = "(what can't be read is not shown)";
+
+/// Checks that a text names a store, as far as the text alone shows. Returns the file, if the store is one.
+///
+/// # Errors
+/// What is wrong with it; reads after its name.
+pub fn check(text: &str) -> Result<Option<PathBuf>, String> {
+    let read = match StoreUrl::parse(text) {
+        Ok(StoreUrl::Postgres(text)) => postgres::parse(&text.0).map(drop),
+        Ok(StoreUrl::Mysql(text)) => mysql::parse(&text.0).map(drop),
+        Ok(url) => return Ok(url.file().map(Path::to_owned)),
+        Err(error) => return Err(format!("is not good: {error}")),
+    };
+    read.map(|()| None).map_err(|error| error.to_string())
+}
+
+/// True if a store's URL holds a password.
+pub fn has_password(text: &str) -> bool {
+    match StoreUrl::parse(text) {
+        Ok(StoreUrl::Postgres(text)) => {
+            postgres::parse(&text.0).is_ok_and(|pairs| has_secret(&pairs))
+        }
+        Ok(StoreUrl::Mysql(text)) => mysql::has_password(&text.0),
+        Ok(StoreUrl::Redis(text)) => redis::parse(&text.0).is_ok_and(|it| it.has_password()),
+        Ok(StoreUrl::Sqlite(_)) | Err(_) => false,
+    }
+}
+
+/// Where the password of this store's URL may be kept instead.
+pub fn password_place(text: &str) -> &'static str {
+    match StoreUrl::parse(text) {
+        Ok(StoreUrl::Mysql(_)) => "~/.my.cnf",
+        Ok(StoreUrl::Redis(_)) => "REDISCLI_AUTH",
+        _ => "~/.pgpass",
+    }
+}
+
+fn is_secret(name: &str) -> bool {
+    name == "password" || name == "sslpassword"
+}
+
+fn has_secret(pairs: &Pairs) -> bool {
+    pairs.iter().any(|(name, _)| is_secret(name))
+}
+
+/// A store's URL without its password.
+pub fn without_password(text: &str) -> String {
+    let pairs = match StoreUrl::parse(text) {
+        Ok(StoreUrl::Sqlite(_)) => return text.to_owned(),
+        Ok(StoreUrl::Mysql(url)) => return mysql::without_password(&url.0),
+        Ok(StoreUrl::Redis(url)) => {
+            return redis::parse(&url.0).map_or_else(|_| UNREADABLE.into(), |it| it.name());
+        }
+        Ok(StoreUrl::Postgres(url)) => postgres::parse(&url.0),
+        Err(_) => return UNREADABLE.to_owned(),
+    };
+    match pairs {
+        Err(_) => UNREADABLE.to_owned(),
+        Ok(pairs) if !has_secret(&pairs) => text.to_owned(),
+        Ok(pairs) => {
+            let shown = pairs.iter().map(|(name, value)| match is_secret(name) {
+                true => format!("{name}=***"),
+                false => format!("{name}={value}"),
+            });
+            shown.collect::<Vec<_>>().join(" ")
+        }
+    }
 }
 
 /// A file's path, unless it looks like a typing error for something else: two nodes would have a
@@ -128,9 +229,9 @@ fn plain_path(text: &str) -> Result<PathBuf, UrlError> {
 /// The facts about this process on which the default store depends.
 #[derive(Debug, Clone, Default)]
 pub struct NodeEnvironment {
-    /// Whether it is process 1 of a PID namespace.
+    /// True if it is process 1 of a PID namespace.
     pub is_pid_1: bool,
-    /// Whether it runs in a pod.
+    /// True if it runs in a pod.
     pub in_kubernetes: bool,
     pub is_root: bool,
     /// `$XDG_STATE_HOME`.
@@ -159,6 +260,7 @@ pub fn state_directory(environment: &NodeEnvironment) -> Result<PathBuf, UrlErro
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::net::address::tests::{BAD, GOOD};
 
     fn sqlite(path: &str) -> Result<StoreUrl, UrlError> {
         Ok(StoreUrl::Sqlite(PathBuf::from(path)))
@@ -293,5 +395,84 @@ mod tests {
                 Err(UrlError::NoDefaultHere(_))
             ));
         }
+    }
+
+    #[test]
+    fn a_url_is_shown_as_it_can_be_written() {
+        let url = StoreUrl::parse("/var/x.db").unwrap();
+        assert_eq!(url.shown(), "sqlite:///var/x.db");
+        assert_eq!(url.file(), Some(Path::new("/var/x.db")));
+        let url = StoreUrl::parse("host=db password=secret").unwrap();
+        assert!(!url.shown().contains("secret"));
+        assert_eq!(url.file(), None);
+    }
+
+    #[test]
+    fn a_store_is_shown_without_its_password() {
+        for (store, shown) in [
+            ("/var/x.db", "/var/x.db"),
+            ("postgres://etl@db/jobs", "postgres://etl@db/jobs"),
+            (
+                "postgres://etl:s%40cret@db/jobs",
+                "user=etl password=*** host=db dbname=jobs",
+            ),
+            ("password=secret host=db", "password=*** host=db"),
+            ("rediss://etl:s%40cret@db/3", "rediss://etl@db:6379/3"),
+        ] {
+            let text = without_password(store);
+            assert!(!text.contains("cret"), "{text}");
+            let sorted = |text: &str| {
+                let mut words: Vec<String> = text.split(' ').map(str::to_owned).collect();
+                words.sort_unstable();
+                words.retain(|word| !word.starts_with("port="));
+                words
+            };
+            assert_eq!(sorted(&text), sorted(shown));
+        }
+        for unreadable in [
+            "postgres://u:secret@[h/d",
+            "mysql://u:secret@h/d?secret",
+            "password='secret",
+        ] {
+            assert!(
+                !without_password(unreadable).contains("secret"),
+                "{unreadable}"
+            );
+        }
+    }
+
+    /// What one store refuses no other one sends to some server.
+    #[test]
+    fn all_schemes_refuse_the_same_urls() {
+        for scheme in [
+            "postgres",
+            "postgresql",
+            "mysql",
+            "mariadb",
+            "redis",
+            "valkeys",
+        ] {
+            for (bad, says) in BAD {
+                let error = check(&format!("{scheme}://{bad}")).unwrap_err();
+                assert!(error.contains(says), "{scheme}://{bad}: {error}");
+                assert!(!error.contains("secret"), "{scheme}://{bad}: {error}");
+            }
+            for (good, _) in GOOD {
+                let found = check(&format!("{scheme}://{good}"));
+                assert_eq!(found, Ok(None), "{scheme}://{good}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_names_a_file_a_server_or_nothing() {
+        assert_eq!(check("/var/x.db"), Ok(Some(PathBuf::from("/var/x.db"))));
+        assert_eq!(check("postgres://etl@db/jobs"), Ok(None));
+        assert_eq!(check("host=db dbname=jobs"), Ok(None));
+        assert_eq!(check("redis://u:secret@h"), Ok(None));
+        let unknown = check("mongodb://u:secret@h").unwrap_err();
+        assert!(unknown.starts_with("is not good: "), "{unknown}");
+        assert!(!unknown.contains("secret"), "{unknown}");
+        assert!(check("postgres://h/d?hots=x").unwrap_err().contains("hots"));
     }
 }

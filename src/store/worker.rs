@@ -29,7 +29,6 @@ pub struct Worker {
 
 impl Worker {
     /// A store that has no thread yet.
-    #[must_use]
     pub fn new(store: Box<dyn Store>) -> Self {
         Self {
             store: Some(store),
@@ -83,20 +82,17 @@ impl Worker {
         early.or_else(|| self.thread.as_mut()?.answer())
     }
 
-    /// Whether an answer came at once: then the descriptor does not announce it.
-    #[must_use]
+    /// True if an answer came at once: then the descriptor does not announce it.
     pub const fn has_early_answer(&self) -> bool {
         self.early.is_some()
     }
 
     /// Readable when the token that is waited for may have become free, if the store can notify.
-    #[must_use]
     pub fn notifier(&self) -> Option<Notifier> {
         self.notifier.lock().ok()?.clone()
     }
 
     /// Readable when an answer has come; `None` while there is no thread.
-    #[must_use]
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.thread.as_ref().map(|thread| thread.ready.as_fd())
     }

@@ -8,12 +8,12 @@
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
-use std::ffi::{CStr, OsStr, c_char, c_int};
+use std::ffi::{CStr, OsStr, OsString, c_char, c_int};
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsRawFd as _, IntoRawFd as _, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::ptr;
 use std::sync::Once;
 
@@ -26,6 +26,13 @@ use super::sharing::objection;
 
 /// The ends of the names of the files beside a database: log, its index, journal.
 pub const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
+
+/// The path of a file that SQLite keeps beside the database.
+pub fn companion(database: &Path, end: &str) -> PathBuf {
+    let mut name = OsString::from(database);
+    name.push(end);
+    PathBuf::from(name)
+}
 
 /// How often a file may come and go between two calls.
 const TRIES: usize = 100;

@@ -21,7 +21,6 @@ const HEARTBEATS: u128 = 3;
 
 /// A duration with the precision of a round trip, to the nearest second from ten seconds on: a measured
 /// hour may be some microseconds short of one.
-#[must_use]
 pub fn precise(duration: Duration) -> String {
     let micros = duration.as_micros();
     if micros < 10_000 {
@@ -38,7 +37,6 @@ pub fn precise(duration: Duration) -> String {
 
 /// Checks whether a call has time enough, if it may have to try so many servers. `what`: the
 /// measured operation.
-#[must_use]
 pub fn round_trip(what: &str, round_trips: &[Duration], timing: &Timing, servers: usize) -> Check {
     const STEP: &str = "round_trip";
     let mut sorted = round_trips.to_vec();
@@ -69,7 +67,6 @@ pub fn round_trip(what: &str, round_trips: &[Duration], timing: &Timing, servers
 
 /// How long a run goes on while its store is away: takeover-after, less the greatest age of the
 /// last heartbeat, less a call that was on its way when the store came back, less the job's grace.
-#[must_use]
 pub fn endurance(timing: &Timing) -> Duration {
     timing
         .takeover_after
@@ -80,7 +77,6 @@ pub fn endurance(timing: &Timing) -> Duration {
 }
 
 /// Checks whether the durations suit a store that `fails_over` to another server.
-#[must_use]
 pub fn timing(timing: &Timing, fails_over: bool) -> Check {
     const STEP: &str = "timing";
     let endured = endurance(timing);
@@ -122,7 +118,6 @@ pub fn timing(timing: &Timing, fails_over: bool) -> Check {
 }
 
 /// Compares a group's row with the options.
-#[must_use]
 pub fn group(name: &GroupName, row: Option<&Row>, timing: &Timing) -> Check {
     const STEP: &str = "group";
     let Some(row) = row else {

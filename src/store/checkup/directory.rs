@@ -114,7 +114,6 @@ pub(in crate::store) fn owner(path: &Path, found: &fs::Metadata) -> String {
 
 /// The directory of the locks that prove a death on this host. Without them tokenrun works, and
 /// proves nothing.
-#[must_use]
 pub fn locks(directory: Option<&Path>) -> Check {
     const STEP: &str = "lock_files";
     const LESS: &str =

@@ -70,7 +70,7 @@ pub(in crate::store) fn examine<L: Examined>(
     group: Option<&GroupName>,
     tell: &mut Tell<'_>,
 ) {
-    for warning in settings.warnings() {
+    for warning in &settings.servers().warnings {
         tell(Check::warn("settings", warning, "see to that file"));
     }
     let several = settings.servers().hosts.len() > 1;

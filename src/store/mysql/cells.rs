@@ -1,7 +1,5 @@
-//! The cells of one row, in order, and values as they are sent. The contents of a table are never
+//! Rows as cells, and values as they are sent. The contents of a table are never
 //! trusted: an administrator may have changed them.
-
-use std::fmt::Display;
 
 use jiff::SignedDuration;
 use jiff::civil::DateTime;
@@ -15,89 +13,56 @@ const START: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 /// The rows of an answer in these columns.
 pub(super) fn rows(answer: &Answer, columns: &[Column]) -> Rows {
     let rows = answer.rows.iter();
-    rows.map(|row| cells(answer, row, columns)).collect()
+    rows.map(|row| cells(row, columns)).collect()
 }
 
 /// The cells of a row in these columns.
-pub(super) fn cells(answer: &Answer, row: &[Option<Vec<u8>>], columns: &[Column]) -> Vec<Cell> {
-    let mut cells = Cells::new(answer, row, 0);
-    let cell = |column: &Column| {
-        let found = cells.of(column.kind);
-        found.unwrap_or_else(|bad| Cell::Bad(Box::new(BadColumn::of(column.name, bad.what))))
+pub(super) fn cells(row: &Sent, columns: &[Column]) -> Vec<Cell> {
+    let cell = |(at, column): (usize, &Column)| {
+        let found = text_at(row, at).and_then(|text| cell(text, column.kind));
+        found.unwrap_or_else(|what| Cell::Bad(Box::new(BadColumn::of(column.name, what))))
     };
-    columns.iter().map(cell).collect()
+    columns.iter().enumerate().map(cell).collect()
 }
 
-/// Reads a row's cells from left to right.
-pub(super) struct Cells<'a> {
-    names: &'a [String],
-    row: &'a [Option<Vec<u8>>],
-    next: usize,
+/// A row as it was sent.
+type Sent = [Option<Vec<u8>>];
+
+/// The text in a row's column.
+pub(super) fn text_at(row: &Sent, at: usize) -> Result<Option<&str>, String> {
+    let cell = row.get(at).ok_or("is missing")?;
+    let text = cell.as_deref().map(std::str::from_utf8);
+    text.transpose().map_err(|error| error.to_string())
 }
 
-impl<'a> Cells<'a> {
-    /// From this column on.
-    pub(super) const fn new(answer: &'a Answer, row: &'a [Option<Vec<u8>>], first: usize) -> Self {
-        Self {
-            names: answer.names.as_slice(),
-            row,
-            next: first,
-        }
+/// The flag that an answer begins with, if it is readable.
+pub(super) fn first_flag(answer: &Answer) -> Option<bool> {
+    match cell(text_at(answer.rows.first()?, 0).ok()?, Kind::Flag) {
+        Ok(Cell::Flag(flag)) => Some(flag),
+        _ => None,
     }
+}
 
-    /// The first row of an answer.
-    pub(super) fn first(answer: &'a Answer) -> Option<Self> {
-        Some(Self::new(answer, answer.rows.first()?, 0))
-    }
+/// The cell of this kind that a text is.
+fn cell(text: Option<&str>, kind: Kind) -> Result<Cell, String> {
+    let number = || {
+        let number = text.map(str::parse::<i64>);
+        number.transpose().map_err(|error| error.to_string())
+    };
+    Ok(match kind {
+        Kind::Text | Kind::Epoch => Cell::Text(text.map(str::to_owned)),
+        Kind::Number => Cell::Number(number()?),
+        Kind::Flag => Cell::Flag(number()? == Some(1)),
+        Kind::Time => Cell::Time(text.map(time_of).transpose()?),
+        Kind::Stamp => Cell::Stamp(text.map(time_of).transpose()?.map(stamp)),
+    })
+}
 
-    pub(super) fn bad(&self, what: impl Display) -> BadColumn {
-        let last = self.next.saturating_sub(1);
-        BadColumn::of(self.names.get(last).map_or("?", String::as_str), what)
-    }
-
-    pub(super) fn text(&mut self) -> Result<Option<&'a str>, BadColumn> {
-        self.next += 1;
-        let cell = self.row.get(self.next - 1);
-        let cell = cell.ok_or_else(|| self.bad("is missing"))?;
-        let text = cell.as_deref().map(std::str::from_utf8);
-        text.transpose().map_err(|error| self.bad(error))
-    }
-
-    pub(super) fn needed_text(&mut self) -> Result<&'a str, BadColumn> {
-        let found = self.text()?;
-        found.ok_or_else(|| self.bad("is NULL"))
-    }
-
-    pub(super) fn number(&mut self) -> Result<Option<i64>, BadColumn> {
-        let text = self.text()?;
-        let number = text.map(str::parse);
-        number.transpose().map_err(|error| self.bad(error))
-    }
-
-    pub(super) fn flag(&mut self) -> Result<bool, BadColumn> {
-        Ok(self.number()? == Some(1))
-    }
-
-    /// A time.
-    pub(super) fn wall(&mut self) -> Result<Option<WallTime>, BadColumn> {
-        let Some(text) = self.text()? else {
-            return Ok(None);
-        };
-        let at: DateTime = text.parse().map_err(|error| self.bad(error))?;
-        let wall = wall(at.duration_since(START).as_millis());
-        wall.map(Some).map_err(|what| self.bad(what))
-    }
-
-    /// A cell of this kind.
-    fn of(&mut self, kind: Kind) -> Result<Cell, BadColumn> {
-        Ok(match kind {
-            Kind::Text | Kind::Epoch => Cell::Text(self.text()?.map(str::to_owned)),
-            Kind::Number => Cell::Number(self.number()?),
-            Kind::Flag => Cell::Flag(self.flag()?),
-            Kind::Time => Cell::Time(self.wall()?),
-            Kind::Stamp => Cell::Stamp(self.wall()?.map(stamp)),
-        })
-    }
+fn time_of(text: &str) -> Result<WallTime, String> {
+    let at: DateTime = text
+        .parse()
+        .map_err(|error: jiff::Error| error.to_string())?;
+    Ok(wall(at.duration_since(START).as_millis())?)
 }
 
 /// A value as SQL has it. Texts are in hexadecimal digits: they mean the same whatever the server's
@@ -158,6 +123,8 @@ pub(super) fn fill(statement: &str, values: &[Cell]) -> String {
 mod tests {
     use super::*;
 
+    const AT: Column = Column::new("at", Kind::Time);
+
     #[test]
     fn values_take_their_places() {
         let values = [
@@ -180,23 +147,20 @@ mod tests {
             let text = literal
                 .trim_start_matches("TIMESTAMP'")
                 .trim_end_matches('\'');
-            let answer = Answer {
-                names: vec!["at".into()],
-                rows: vec![vec![Some(format!("{text}999").into_bytes())]],
-            };
-            let mut cells = Cells::first(&answer).unwrap();
-            assert_eq!(cells.wall(), Ok(Some(WallTime(wall))), "{literal}");
+            let row = [Some(format!("{text}999").into_bytes())];
+            let cell = Cell::Time(Some(WallTime(wall)));
+            assert_eq!(cells(&row, &[AT]), [cell], "{literal}");
         }
         assert_eq!(time(WallTime(0)), "TIMESTAMP'1970-01-01 00:00:00.000'");
     }
 
     #[test]
     fn a_cell_that_makes_no_sense_is_an_error_with_its_column() {
-        let answer = Answer {
-            names: vec!["at".into()],
-            rows: vec![vec![Some(b"0000-00-00 00:00:00".to_vec())]],
+        let row = [Some(b"0000-00-00 00:00:00".to_vec())];
+        let found = cells(&row, &[AT]);
+        let [Cell::Bad(bad)] = found.as_slice() else {
+            panic!("{found:?}");
         };
-        let bad = Cells::first(&answer).unwrap().wall().unwrap_err();
         assert_eq!(bad.column, "at");
     }
 }

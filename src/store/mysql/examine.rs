@@ -3,17 +3,18 @@
 mod rules;
 
 use super::MysqlStore;
-use super::cells::{Cells, cells};
+use super::cells::{cells, text_at};
+use super::conninfo::Settings;
 use super::fault::{Said, code};
-use super::link::{Link, Missing as _};
+use super::link::{Link, code_of, has_no_tables};
 use super::schema::{self, Found};
-use super::settings::{Settings, SslMode};
 use super::statements::{PROCEDURES, Statements, WHICH_SERVER, sql};
 use super::wire::Answer;
 use crate::store::checkup::rules::{Facts, Rule};
 use crate::store::checkup::walk::{self, Ended, Examined, For};
 use crate::store::checkup::{Check, Tell, clock};
 use crate::store::net::dial::{Ends, ends};
+use crate::store::net::tls::SslMode;
 use crate::store::sql::cell::Cell;
 use crate::store::sql::server::check;
 use crate::store::sql::server::tables::token_in;
@@ -136,7 +137,7 @@ impl Examined for Link {
         if let Some(row) = answer.rows.first() {
             server.group(
                 group,
-                token_in(|columns| cells(&answer, row, columns)),
+                token_in(|columns| cells(row, columns)),
                 "tokenrun_tokens",
             );
         }
@@ -157,11 +158,11 @@ fn ask(
 /// Adds the columns of an answer's first row to the facts. `false`: there is no answer.
 fn learn(server: &mut Server<'_, '_>, step: &'static str, statement: &str) -> Result<bool, Ended> {
     let answer = ask(server, step, statement)?.unwrap_or_default();
-    let Some(mut cells) = Cells::first(&answer) else {
+    let Some(row) = answer.rows.first() else {
         return Ok(false);
     };
-    for name in &answer.names {
-        if let Ok(Some(text)) = cells.text() {
+    for (at, name) in answer.names.iter().enumerate() {
+        if let Ok(Some(text)) = text_at(row, at) {
             server.facts.set(name, text);
         }
     }
@@ -171,8 +172,8 @@ fn learn(server: &mut Server<'_, '_>, step: &'static str, statement: &str) -> Re
 /// An answer of two columns, names and values.
 fn pairs(answer: &Answer) -> impl Iterator<Item = (&str, &str)> {
     answer.rows.iter().filter_map(|row| {
-        let mut cells = Cells::new(answer, row, 0);
-        Some((cells.text().ok()??, cells.text().ok()?.unwrap_or_default()))
+        let (name, value) = (text_at(row, 0).ok()??, text_at(row, 1).ok()?);
+        Some((name, value.unwrap_or_default()))
     })
 }
 
@@ -224,9 +225,9 @@ fn rights(server: &mut Server<'_, '_>) -> Result<bool, Ended> {
             let Err(failed) = server.session.ask(server.limit, &statement) else {
                 continue;
             };
-            if failed.code().is_some_and(|it| code::DENIED.contains(&it)) {
+            if code_of(&failed).is_some_and(|it| code::DENIED.contains(&it)) {
                 missing.push(format!("{right} on {table}"));
-            } else if failed.has_no_tables() {
+            } else if has_no_tables(&failed) {
                 missing.push(format!("the table {table}"));
             }
         }
@@ -235,7 +236,7 @@ fn rights(server: &mut Server<'_, '_>) -> Result<bool, Ended> {
         return Ok(false);
     };
     let callable: Vec<&str> = (answer.rows.iter())
-        .filter_map(|row| Cells::new(&answer, row, 0).text().ok().flatten())
+        .filter_map(|row| text_at(row, 0).ok().flatten())
         .collect();
     // Jobs call the fence; this user need not.
     let own = PROCEDURES.iter().map(|(name, _)| *name);
@@ -263,7 +264,7 @@ fn fence(server: &mut Server<'_, '_>) {
         return;
     };
     // It answers; or the right to call it is missing, which the user of runs does not need.
-    if ![Some(STALE), Some(code::NO_EXECUTE)].contains(&failed.code()) {
+    if ![Some(STALE), Some(code::NO_EXECUTE)].contains(&code_of(&failed)) {
         server.facts.set("uncallable", failed.error.what);
         server.judge("fence");
     }

@@ -10,12 +10,6 @@ use crate::store::net::tls::Remedies;
 
 pub(in crate::store) type Fault = fault::Fault<Said>;
 
-const REMEDIES: Remedies = Remedies {
-    not_offered: "set ssl_cert and ssl_key on the server; ssl-mode=PREFERRED does without",
-    untrusted: "give the certificate of the authority that signed the server's as ssl-ca",
-    other: "correct the files of ssl-ca, ssl-cert and ssl-key, or the server's TLS versions",
-};
-
 /// What a server has said in place of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::store) enum Said {
@@ -109,7 +103,11 @@ impl Said {
 }
 
 impl fault::Said for Said {
-    const TLS: Remedies = REMEDIES;
+    const TLS: Remedies = Remedies {
+        not_offered: "set ssl_cert and ssl_key on the server; ssl-mode=PREFERRED does without",
+        untrusted: "give the certificate of the authority that signed the server's as ssl-ca",
+        other: "correct the files of ssl-ca, ssl-cert and ssl-key, or the server's TLS versions",
+    };
 
     fn trouble(&self) -> Trouble {
         match self {

@@ -24,7 +24,7 @@ struct Noted<'a> {
     incarnation: Incarnation,
     /// The tables whose rows are locked, with their engines.
     engines: [(&'static str, Option<&'a str>); 2],
-    /// Whether each commit is on the disk before its answer, by the present settings.
+    /// True if each commit is on the disk before its answer, by the present settings.
     flushes: bool,
 }
 
@@ -85,7 +85,7 @@ impl MysqlStore {
         })
     }
 
-    /// Whether a restart of the server certainly loses nothing.
+    /// True if a restart of the server certainly loses nothing.
     fn is_durable(&mut self) -> Result<bool, StoreError> {
         let columns = [flag("durable")];
         let row = self.first(self.timeout, sql!("incarnation"), &[], &columns);

@@ -5,10 +5,10 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::cells::Cells;
+use super::cells::text_at;
+use super::conninfo::Settings;
 use super::fault::{Fault, Said, code};
 use super::login::log_in;
-use super::settings::Settings;
 use super::statements::{SET_UP_ANSWERS, WHICH_SERVER, set_up};
 use super::wire::{Answer, Wire};
 use crate::store::net::deadline::{Activity, Deadline};
@@ -177,34 +177,43 @@ impl Session {
     }
 }
 
-/// What the server's answer means for the tables.
-pub(super) trait Missing {
-    fn code(&self) -> Option<u16>;
-
-    /// The tables, or some of them, or their database do not exist: nothing has happened.
-    fn has_no_tables(&self) -> bool;
+/// The number of the server's error.
+pub(super) fn code_of(failed: &Failed) -> Option<u16> {
+    match failed.cause::<Said>()? {
+        Said::Server { code, .. } => Some(*code),
+        _ => None,
+    }
 }
 
-impl Missing for Failed {
-    fn code(&self) -> Option<u16> {
-        match self.cause::<Said>()? {
-            Said::Server { code, .. } => Some(*code),
-            _ => None,
-        }
-    }
-
-    fn has_no_tables(&self) -> bool {
-        let codes = [code::NO_TABLE, code::NO_PROCEDURE, code::UNKNOWN_DATABASE];
-        self.code().is_some_and(|code| codes.contains(&code))
-    }
+/// True if the tables, or some of them, or their database do not exist: nothing has happened.
+pub(super) fn has_no_tables(failed: &Failed) -> bool {
+    let codes = [code::NO_TABLE, code::NO_PROCEDURE, code::UNKNOWN_DATABASE];
+    code_of(failed).is_some_and(|code| codes.contains(&code))
 }
 
 impl Identify for Settings {
     fn writable(self, limit: Duration) -> Option<String> {
         // The set-up of the session fails where no writes are accepted.
         match Session::new(self).ask(limit, WHICH_SERVER) {
-            Ok(answer) => Some(Cells::first(&answer)?.needed_text().ok()?.to_owned()),
+            Ok(answer) => Some(text_at(answer.rows.first()?, 0).ok()??.to_owned()),
             Err(failed) => failed.is_elsewhere.then(String::new),
         }
+    }
+}
+
+/// When a waiter looks again that has found the holder's lock free; each time after twice the pause.
+pub(super) const SOON: Duration = Duration::from_millis(20);
+
+/// A connection whose answer comes when a holder has given its lock up, or after a while.
+pub(super) struct Listener {
+    pub(super) link: Link,
+    /// True if it awaits an answer.
+    pub(super) is_armed: bool,
+}
+
+impl Listener {
+    /// The socket, which can be read once the answer is there.
+    pub(super) fn socket(&self) -> Option<Arc<OwnedFd>> {
+        self.is_armed.then(|| Arc::clone(&self.link.socket))
     }
 }

@@ -14,13 +14,13 @@ use mysql_common::proto::{MyDeserialize, MySerialize};
 use rustls::pki_types::ServerName;
 use tokio_rustls::TlsConnector;
 
+use super::conninfo::Settings;
 use super::fault::{Fault, Said};
-use super::settings::{Settings, SslMode};
 use super::wire::{Wire, refusal};
 use crate::store::net::deadline::Activity;
 use crate::store::net::dial::Stream;
 use crate::store::net::host::{Host, Place};
-use crate::store::net::tls::{self, Demands, Insecure};
+use crate::store::net::tls::{Insecure, SslMode, config};
 
 /// The longest statement, which is also what servers take by default.
 const LONGEST: u32 = 16 * 1024 * 1024;
@@ -46,7 +46,7 @@ const CAPABILITIES: [Can; 10] = [
 /// A connection that is logged in.
 pub(super) struct LoggedIn {
     pub(super) wire: Wire,
-    /// Whether it uses TLS.
+    /// True if it uses TLS.
     pub(super) secured: bool,
     /// The session's number.
     pub(super) session: u32,
@@ -56,9 +56,9 @@ struct Login<'a> {
     settings: &'a Settings,
     password: Option<&'a str>,
     wire: Wire,
-    /// Whether it uses TLS.
+    /// True if it uses TLS.
     secured: bool,
-    /// Whether others may read what is sent.
+    /// True if others may read what is sent.
     is_open: bool,
     plugin: AuthPlugin<'static>,
     nonce: Vec<u8>,
@@ -103,11 +103,11 @@ pub(super) async fn log_in(
     let is_socket = host.is_unix();
     let mode = settings.tls.mode;
     let offers_tls = offered.contains(Can::CLIENT_SSL);
-    let secured = !is_socket && mode != SslMode::Disabled && offers_tls;
+    let secured = !is_socket && mode != SslMode::Disable && offers_tls;
     if secured {
         can |= Can::CLIENT_SSL;
         wire = secure(settings, host, wire, can).await?;
-    } else if !is_socket && mode > SslMode::Preferred {
+    } else if !is_socket && mode > SslMode::Prefer {
         let what = "the server does no TLS, and ssl-mode demands it";
         return Err(Fault::Tls(Insecure::NotOffered, what.into()));
     }
@@ -132,15 +132,7 @@ pub(super) async fn log_in(
 
 async fn secure(settings: &Settings, host: &Host, mut wire: Wire, can: Can) -> Result<Wire, Fault> {
     let other = |text| Fault::Tls(Insecure::Other, text);
-    let config = tls::config(Demands {
-        roots: settings.tls.roots.as_ref(),
-        name: settings.tls.mode == SslMode::VerifyIdentity,
-        client: settings.tls.client.as_ref(),
-        sni: true,
-        only_13: false,
-        only_12: false,
-    })
-    .map_err(other)?;
+    let config = config(&settings.tls).map_err(other)?;
     let Place::Tcp { to, .. } = &host.place else {
         return Err(Fault::nonsense("TLS over a socket"));
     };

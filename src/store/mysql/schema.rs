@@ -3,16 +3,15 @@
 use std::time::{Duration, Instant};
 
 use super::MysqlStore;
-use super::cells::Cells;
+use super::cells::text_at;
 use super::fault::code;
-use super::link::{Missing as _, Session};
+use super::link::{Session, code_of, has_no_tables};
 use super::statements::{self, sql};
 use crate::store::StoreError;
 use crate::store::net::session::Failed;
 use crate::store::sql::server::check;
 
 /// The script that makes the tables, for an administrator.
-#[must_use]
 pub fn creation() -> String {
     let grants = include_str!("../sql/mysql/grants.sql");
     format!("{}\n{grants}", statements::script())
@@ -31,16 +30,15 @@ pub(super) enum Found {
 /// Reads what the store says about itself.
 pub(super) fn look(connection: &mut Session, limit: Duration) -> Result<Found, Failed> {
     let answer = match connection.ask(limit, sql!("schema_version")) {
-        Err(failed) if failed.has_no_tables() => return Ok(Found::Missing),
+        Err(failed) if has_no_tables(&failed) => return Ok(Found::Missing),
         answer => answer?,
     };
     let Some(row) = answer.rows.first() else {
         return Ok(Found::Missing);
     };
-    let mut cells = Cells::new(&answer, row, 1);
-    let oldest = cells.text().ok().flatten().map(str::to_owned);
-    let count = cells.number().ok().flatten().unwrap_or_default();
-    let there = usize::try_from(count).unwrap_or_default();
+    let text = |at| text_at(row, at).ok().flatten();
+    let oldest = text(1).map(str::to_owned);
+    let there = text(2).and_then(|count| count.parse().ok()).unwrap_or(0);
     Ok(match there >= statements::PROCEDURES.len() {
         true => Found::Complete(oldest),
         false => Found::NoProcedures(oldest),
@@ -69,7 +67,7 @@ impl MysqlStore {
         let begun = Instant::now();
         let left = || limit.saturating_sub(begun.elapsed());
         match self.connection.ask(left(), "SELECT 1") {
-            Err(failed) if failed.code() == Some(code::UNKNOWN_DATABASE) => {
+            Err(failed) if code_of(&failed) == Some(code::UNKNOWN_DATABASE) => {
                 let name = self.connection.settings().database.replace('`', "``");
                 let create = format!("CREATE DATABASE IF NOT EXISTS `{name}`");
                 self.connection.ask_without_database(left(), &create)?;

@@ -46,7 +46,7 @@ pub(super) struct Statements {
 }
 
 impl Statements {
-    /// The same, with another clock than the server's.
+    /// These statements, with another clock than the server's.
     #[cfg(test)]
     pub(super) fn with_clock(mut self, table: &str) -> Self {
         self.turned = Some(table.to_owned());

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::MysqlStore;
 use super::cells::rows;
 use super::fault::code;
-use super::link::Missing as _;
+use super::link::code_of;
 use super::statements::sql;
 use crate::store::sql::cell::{Cell, Cells, Column, Rows, number, text};
 use crate::store::sql::server::Server as _;
@@ -81,7 +81,7 @@ impl MysqlStore {
         patiently(self.timeout, |left, may_wait| {
             match self.connection.ask(left, statement) {
                 // An administrator's script that is run again makes the procedures anew in MySQL.
-                Err(failed) if failed.code() == Some(code::NO_PROCEDURE) && may_wait => Ok(None),
+                Err(failed) if code_of(&failed) == Some(code::NO_PROCEDURE) && may_wait => Ok(None),
                 Err(failed) => Err(failed.error),
                 Ok(found) => match self.outcome(&rows(&found, &answer()))? {
                     Outcome::Locked | Outcome::Held if may_wait => Ok(None),
@@ -122,8 +122,8 @@ impl MysqlStore {
 
 impl Tokens for MysqlStore {
     fn look(&mut self, group: &GroupName, key: Option<&str>) -> Result<Reading, StoreError> {
-        let is_given_up = self.hear();
-        if self.own.bell.is_some() && !is_given_up {
+        let is_given_up = self.clear_notification();
+        if self.own.listener.is_some() && !is_given_up {
             self.listen(group);
         }
         let reading = self.look_at(group, key)?;
@@ -138,13 +138,13 @@ impl Tokens for MysqlStore {
 
     /// A swap is tried again for a moment while another transaction has the row locked.
     fn swap(&mut self, swap: &Swap) -> Result<Swapped, StoreError> {
-        self.hear();
+        self.clear_notification();
         let mut values = swap::values(swap);
         values.extend(expiry_values(&swap.expiry));
         let mut statement = self.own.statements.of(sql!("swap"), &values);
         let holds = matches!(swap.to.state, State::Running { .. });
-        if let Some(ring) = self.ringing(holds) {
-            statement = format!("{};\n{ring}", statement.trim_end());
+        if let Some(release) = self.giving_up(holds) {
+            statement = format!("{};\n{release}", statement.trim_end());
         }
         match self.call(&statement)? {
             Outcome::Swapped(swapped) => {

@@ -64,7 +64,7 @@ impl Wire {
         }
     }
 
-    /// The same connection over another stream, which is made from this one.
+    /// This connection over another stream, which is made from this one.
     pub(super) fn into_stream(self) -> (Box<dyn Stream>, u8) {
         (self.stream, self.number)
     }

@@ -76,7 +76,6 @@ impl<'a> Address<'a> {
     }
 
     /// The value of a parameter; the last one counts.
-    #[must_use]
     pub fn parameter(&self, name: &str) -> Option<&str> {
         let found = self.parameters.iter().rfind(|(found, _)| found == name);
         found.map(|(_, value)| value.as_str())
@@ -132,7 +131,6 @@ pub fn port_number(text: &str) -> Result<u16, BadAddress> {
 }
 
 /// A number in plain digits: no sign and no blank.
-#[must_use]
 pub fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
     is_plain.then(|| text.parse().ok()).flatten()

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use super::deadline::{Activity, TimedOut};
-use super::tls::{Insecure, Remedies, bad_certificate, is_certain, of_certificate};
+use super::tls::{Insecure, Remedies, is_certain};
 use crate::store::error::copy_of;
 use crate::store::{StoreError, Trouble};
 
@@ -74,8 +74,7 @@ impl<S> Fault<S> {
         if !is_certain(&error) {
             return Self::Io(doing, error);
         }
-        let why = bad_certificate(&error).map_or(Insecure::Other, of_certificate);
-        Self::Tls(why, error.to_string())
+        Self::Tls(Insecure::of(&error), error.to_string())
     }
 
     pub(in crate::store) const fn said(&self) -> Option<&S> {

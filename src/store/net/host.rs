@@ -3,7 +3,6 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::secret::Secret;
 use crate::sys::socket::Keepalive;
 
 /// How an idle connection is probed: a lost server is noticed within a minute.
@@ -27,6 +26,16 @@ pub enum Place {
     },
 }
 
+/// A text that is never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(pub String);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("…")
+    }
+}
+
 /// One server of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
@@ -36,7 +45,6 @@ pub struct Host {
 }
 
 impl Host {
-    #[must_use]
     pub fn unix(path: impl Into<String>) -> Self {
         Self {
             place: Place::Unix(path.into()),
@@ -44,7 +52,6 @@ impl Host {
         }
     }
 
-    #[must_use]
     pub fn tcp(name: impl Into<String>, port: u16) -> Self {
         let to: String = name.into();
         Self {
@@ -57,7 +64,6 @@ impl Host {
         }
     }
 
-    #[must_use]
     pub const fn is_unix(&self) -> bool {
         matches!(self.place, Place::Unix(_))
     }
@@ -76,7 +82,6 @@ impl fmt::Display for Host {
 }
 
 /// A name as it stands before a port: an address of IPv6 is in brackets.
-#[must_use]
 pub fn bracketed(name: &str) -> String {
     match name.contains(':') {
         true => format!("[{name}]"),
@@ -95,17 +100,19 @@ pub struct Servers {
     pub keepalive: Option<Keepalive>,
     /// How long sent bytes may stay unacknowledged; `None`: as long as the kernel allows.
     pub user_timeout: Option<Duration>,
+    /// Warnings for the user.
+    pub warnings: Vec<String>,
 }
 
 impl Servers {
     /// Servers with the usual limits.
-    #[must_use]
     pub const fn new(hosts: Vec<Host>) -> Self {
         Self {
             hosts,
             connect_timeout: None,
             keepalive: Some(PROBES),
             user_timeout: None,
+            warnings: Vec::new(),
         }
     }
 
@@ -126,18 +133,12 @@ pub trait Settings: Clone {
     /// The store's name in messages, without a password.
     fn name(&self) -> String;
 
-    /// Warnings for the user.
-    fn warnings(&self) -> &[String] {
-        &[]
-    }
-
     /// True if all servers are on this host, by their sockets.
     fn is_near(&self) -> bool {
         self.servers().hosts.iter().all(Host::is_unix)
     }
 
-    /// The same with this server alone.
-    #[must_use]
+    /// These settings with this server alone.
     fn only(&self, host: &Host) -> Self {
         let mut only = self.clone();
         only.servers_mut().hosts = vec![host.clone()];

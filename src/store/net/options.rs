@@ -68,7 +68,6 @@ pub(in crate::store) use options;
 pub type Pairs = Vec<(String, String)>;
 
 /// The last value of an option.
-#[must_use]
 pub fn last<'a>(pairs: &'a Pairs, name: &str) -> Option<&'a str> {
     let found = pairs.iter().rfind(|(found, _)| found == name);
     found.map(|(_, value)| value.as_str())
@@ -157,14 +156,14 @@ pub(in crate::store) struct Options<'a> {
     /// From the connection string.
     pub(in crate::store) given: Pairs,
     /// From files.
-    pub(in crate::store) filed: Pairs,
+    pub(in crate::store) from_files: Pairs,
     pub(in crate::store) around: &'a dyn Environment,
 }
 
 impl Options<'_> {
     /// What the string says, or a file; also an empty text.
     pub(in crate::store) fn stated(&self, name: &str) -> Option<&str> {
-        last(&self.given, name).or_else(|| last(&self.filed, name))
+        last(&self.given, name).or_else(|| last(&self.from_files, name))
     }
 
     /// An option's value; an empty one counts as absent.
@@ -297,7 +296,7 @@ pub(crate) mod tests {
             let options = Options {
                 table: TABLE,
                 given: pairs(given),
-                filed: pairs(filed),
+                from_files: pairs(filed),
                 around: &around,
             };
             assert_eq!(options.get("port"), None);

@@ -96,7 +96,7 @@ impl Failed {
         self.error.source.as_deref()?.downcast_ref()
     }
 
-    /// The same error, where it is certain that nothing has happened.
+    /// This error, where it is certain that nothing has happened.
     pub(in crate::store) fn without_effect(self) -> Self {
         Self {
             error: self.error.without_effect(),

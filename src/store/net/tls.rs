@@ -32,20 +32,49 @@ pub struct ClientCertificate {
     pub key: PathBuf,
 }
 
-/// What is verified, and by what the client proves who it is.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::store) struct Demands<'a> {
+/// When TLS is used, and what is verified. The later ones demand more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SslMode {
+    Disable,
+    /// Only if the server refuses anything else.
+    Allow,
+    /// If the server offers it.
+    Prefer,
+    Require,
+    /// Always, with a certificate of a known authority.
+    VerifyCa,
+    /// Always, with a certificate of a known authority for this very host.
+    VerifyFull,
+}
+
+/// How TLS is used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tls {
+    pub mode: SslMode,
     /// The trusted authorities; `None`: no chain is verified.
-    pub(in crate::store) roots: Option<&'a Roots>,
-    /// Whether the certificate must be for this very host.
-    pub(in crate::store) name: bool,
-    pub(in crate::store) client: Option<&'a ClientCertificate>,
-    /// Whether the handshake contains the host's name.
-    pub(in crate::store) sni: bool,
+    pub roots: Option<Roots>,
+    /// By what the client proves who it is.
+    pub client: Option<ClientCertificate>,
+    /// True if the handshake contains the host's name.
+    pub sni: bool,
     /// Not TLS 1.2.
-    pub(in crate::store) only_13: bool,
+    pub only_13: bool,
     /// Not TLS 1.3.
-    pub(in crate::store) only_12: bool,
+    pub only_12: bool,
+}
+
+impl Tls {
+    /// TLS in this mode, without any file.
+    pub const fn new(mode: SslMode) -> Self {
+        Self {
+            mode,
+            roots: None,
+            client: None,
+            sni: true,
+            only_13: false,
+            only_12: false,
+        }
+    }
 }
 
 /// The verification of a server's certificate.
@@ -56,7 +85,7 @@ struct Verifier {
     chain: Option<Arc<WebPkiServerVerifier>>,
     /// Certificates that are trusted as they are.
     pinned: Vec<CertificateDer<'static>>,
-    /// Whether the certificate must be for this very host.
+    /// True if the certificate must be for this very host.
     name: bool,
 }
 
@@ -122,16 +151,16 @@ impl ServerCertVerifier for Verifier {
 ///
 /// # Errors
 /// Which file can't be used, and why.
-pub(in crate::store) fn config(demands: Demands<'_>) -> Result<ClientConfig, String> {
+pub(in crate::store) fn config(tls: &Tls) -> Result<ClientConfig, String> {
     let provider = Arc::new(ring::default_provider());
-    let pinned = match demands.roots {
+    let pinned = match &tls.roots {
         None => Vec::new(),
         Some(Roots::File(path)) => certificates(path)?,
         Some(Roots::System) => rustls_native_certs::load_native_certs().certs,
     };
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(pinned.iter().cloned());
-    let chain = match demands.roots {
+    let chain = match &tls.roots {
         None => None,
         Some(_) => Some(
             WebPkiServerVerifier::builder_with_provider(roots.into(), Arc::clone(&provider))
@@ -139,23 +168,23 @@ pub(in crate::store) fn config(demands: Demands<'_>) -> Result<ClientConfig, Str
                 .map_err(|error| format!("no root certificate can be used: {error}"))?,
         ),
     };
-    let versions = match demands {
-        Demands { only_12: true, .. } => vec![&TLS12],
-        Demands { only_13: true, .. } => vec![&TLS13],
+    let versions = match tls {
+        Tls { only_12: true, .. } => vec![&TLS12],
+        Tls { only_13: true, .. } => vec![&TLS13],
         _ => vec![&TLS13, &TLS12],
     };
     let verifier = Verifier {
         provider: Arc::clone(&provider),
         chain,
         pinned,
-        name: demands.name,
+        name: tls.mode == SslMode::VerifyFull,
     };
     let builder = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&versions)
         .map_err(|error| error.to_string())?
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(verifier));
-    let mut config = match demands.client {
+    let mut config = match &tls.client {
         None => builder.with_no_client_auth(),
         Some(ClientCertificate { certificate, key }) => {
             let own = certificates(certificate)?;
@@ -170,11 +199,11 @@ pub(in crate::store) fn config(demands: Demands<'_>) -> Result<ClientConfig, Str
                 })?
         }
     };
-    config.enable_sni = demands.sni;
+    config.enable_sni = tls.sni;
     Ok(config)
 }
 
-/// Whether a certificate was refused because it may sign others.
+/// True if a certificate was refused because it may sign others.
 fn is_of_an_authority(why: &OtherError) -> bool {
     why.0.downcast_ref() == Some(&webpki::Error::CaUsedAsEndEntity)
 }
@@ -196,15 +225,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     Ok(found)
 }
 
-/// The fault of the server's certificate, if that is why a handshake failed.
-pub(in crate::store) fn bad_certificate(error: &std::io::Error) -> Option<&CertificateError> {
-    match error.get_ref()?.downcast_ref() {
-        Some(Error::InvalidCertificate(why)) => Some(why),
-        _ => None,
-    }
-}
-
-/// Whether a failed handshake shows that these two ends do no TLS with each other. Bytes that were cut short or
+/// True if a failed handshake shows that these two ends do no TLS with each other. Bytes that were cut short or
 /// damaged show nothing: the next attempt may succeed.
 pub(in crate::store) fn is_certain(error: &std::io::Error) -> bool {
     use AlertDescription as Alert;
@@ -254,6 +275,14 @@ pub(in crate::store) struct Remedies {
 }
 
 impl Insecure {
+    /// The cause of a failed handshake.
+    pub(in crate::store) fn of(error: &std::io::Error) -> Self {
+        match error.get_ref().and_then(|cause| cause.downcast_ref()) {
+            Some(Error::InvalidCertificate(why)) => of_certificate(why),
+            _ => Self::Other,
+        }
+    }
+
     /// What to do.
     pub(in crate::store) const fn remedy(self, of: &Remedies) -> &'static str {
         match self {
@@ -269,7 +298,7 @@ impl Insecure {
 }
 
 /// The kind of a certificate's fault.
-pub(in crate::store) const fn of_certificate(error: &CertificateError) -> Insecure {
+const fn of_certificate(error: &CertificateError) -> Insecure {
     use CertificateError as Bad;
     match error {
         Bad::NotValidForName | Bad::NotValidForNameContext { .. } => Insecure::Name,

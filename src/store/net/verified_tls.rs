@@ -9,7 +9,7 @@ use tokio_rustls::TlsConnector;
 use super::deadline::Activity;
 use super::dial::Stream;
 use super::fault::Fault;
-use super::tls::{ClientCertificate, Demands, Insecure, Roots, config};
+use super::tls::{ClientCertificate, Insecure, Roots, SslMode, Tls, config};
 
 /// The files of TLS, which a URL names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,15 +55,12 @@ pub(in crate::store) async fn secure<S>(
     stream: Box<dyn Stream>,
 ) -> Result<Box<dyn Stream>, Fault<S>> {
     let other = |text| Fault::Tls(Insecure::Other, text);
-    let config = config(Demands {
-        roots: Some(&files.roots),
-        name: true,
-        client: files.client.as_ref(),
-        sni: true,
-        only_13: false,
-        only_12: false,
-    })
-    .map_err(other)?;
+    let verified = Tls {
+        roots: Some(files.roots.clone()),
+        client: files.client.clone(),
+        ..Tls::new(SslMode::VerifyFull)
+    };
+    let config = config(&verified).map_err(other)?;
     let name = ServerName::try_from(name.to_owned())
         .map_err(|_| other(format!("{name:?} is no name that a certificate can have")))?;
     let connecting = TlsConnector::from(Arc::new(config)).connect(name, stream);

@@ -68,16 +68,6 @@ impl session::Ask<Question<'_>> for Link {
 }
 
 impl Session {
-    /// Sends one statement, whose answer must come within `limit`.
-    pub(super) fn query(
-        &mut self,
-        limit: Duration,
-        statement: &str,
-        values: &[Cell],
-    ) -> Result<Vec<Row>, Failed> {
-        self.ask(limit, &Question::Typed(statement, values))
-    }
-
     /// Runs several statements in one transaction.
     pub(super) fn batch(&mut self, limit: Duration, statements: &str) -> Result<(), Failed> {
         self.ask(limit, &Question::Batch(statements)).map(drop)

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use tokio_postgres::Row;
 
+use super::call::Question;
 use super::cells::cells;
-use super::conninfo::settings::{Settings, SslMode};
+use super::conninfo::Settings;
 use super::fault::Said;
 use super::link::{Link, Session};
-use super::schema;
 use super::statements::{Statements, sql};
 use crate::duration::rounded;
 use crate::store::checkup::rules::{Facts, Rule};
@@ -19,7 +19,9 @@ use crate::store::checkup::walk::{self, Ended, Examined, For};
 use crate::store::checkup::{Tell, clock};
 use crate::store::net::dial::Ends;
 use crate::store::net::lookout::Identify;
+use crate::store::net::tls::SslMode;
 use crate::store::sql::cell::Cell;
+use crate::store::sql::server::VERSION;
 use crate::store::sql::server::tables::token_in;
 use crate::token::{GroupName, Timing};
 
@@ -43,7 +45,7 @@ pub fn examine(
 
 impl Identify for Settings {
     fn writable(self, limit: Duration) -> Option<String> {
-        let rows = Session::new(self).query(limit, sql!("doctor_server"), &[]);
+        let rows = Session::new(self).ask(limit, &Question::Typed(sql!("doctor_server"), &[]));
         let mut facts = Facts::default();
         facts.extend(facts_of(rows.ok()?.first()?));
         Some(match facts.has("writable") {
@@ -63,11 +65,10 @@ impl Examined for Link {
         facts.set("grantee", quoted(&settings.user));
         facts.set("database", &settings.dbname);
         facts.set("schema", &settings.schema);
-        facts.set("knows", schema::VERSION);
+        facts.set("knows", VERSION);
         let mode = settings.tls.mode;
         facts.flag("named", mode == SslMode::VerifyFull);
-        let insists = [SslMode::Require, SslMode::VerifyCa, SslMode::VerifyFull];
-        facts.flag("insists", insists.contains(&mode));
+        facts.flag("insists", mode >= SslMode::Require);
         facts.flag("roots", settings.tls.roots.is_some());
         facts
     }
@@ -141,7 +142,9 @@ fn ask(
     statement: &str,
     values: &[Cell],
 ) -> Result<Option<Row>, Ended> {
-    let rows = server.session.query(server.limit, statement, values);
+    let rows = server
+        .session
+        .ask(server.limit, &Question::Typed(statement, values));
     let rows = rows.map_err(|failed| (failed.error.trouble, failed.words));
     let rows = server.answered(step, purpose, rows)?;
     Ok(rows.and_then(|rows| rows.into_iter().next()))

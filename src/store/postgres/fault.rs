@@ -6,19 +6,12 @@ use std::sync::Arc;
 
 use tokio_postgres::error::{DbError, Severity, SqlState};
 
-use super::tls::HandshakeError;
+use super::handshake::HandshakeError;
 use crate::store::Trouble;
 use crate::store::net::fault;
-use crate::store::net::tls::{Insecure, Remedies, of_certificate};
+use crate::store::net::tls::{Insecure, Remedies, is_certain};
 
 pub(in crate::store) type Fault = fault::Fault<Said>;
-
-const REMEDIES: Remedies = Remedies {
-    not_offered: "set ssl = on and a certificate on the server; sslmode=prefer does without",
-    untrusted: "give the certificate of the authority that signed the server's as sslrootcert, or have \
-             the server's signed by one that is in there",
-    other: "correct the files of sslrootcert, sslcert and sslkey, or the server's TLS versions",
-};
 
 /// What the driver has given in place of an answer.
 #[derive(Debug)]
@@ -58,7 +51,12 @@ impl Said {
 }
 
 impl fault::Said for Said {
-    const TLS: Remedies = REMEDIES;
+    const TLS: Remedies = Remedies {
+        not_offered: "set ssl = on and a certificate on the server; sslmode=prefer does without",
+        untrusted: "give the certificate of the authority that signed the server's as sslrootcert, or have \
+             the server's signed by one that is in there",
+        other: "correct the files of sslrootcert, sslcert and sslkey, or the server's TLS versions",
+    };
 
     fn trouble(&self) -> Trouble {
         match self {
@@ -147,12 +145,9 @@ fn driver_words(error: &tokio_postgres::Error) -> String {
 /// it.
 pub(super) fn of_login(error: tokio_postgres::Error, tls: bool, agreed: bool) -> Fault {
     let cause = error.source();
-    if let Some(handshake) = cause.and_then(|it| it.downcast_ref::<HandshakeError>()) {
-        let why = handshake
-            .certificate()
-            .map_or(Insecure::Other, of_certificate);
-        return match handshake.is_certain() {
-            true => Fault::Tls(why, chain(&error)),
+    if let Some(HandshakeError(failed)) = cause.and_then(|it| it.downcast_ref()) {
+        return match is_certain(failed) {
+            true => Fault::Tls(Insecure::of(failed), chain(&error)),
             false => Fault::Said(Said::Driver(error)),
         };
     }

@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use super::PostgresStore;
-use super::clock_epoch::{expiry_values, incarnation};
+use super::cells::{expiry_values, incarnation};
 use super::statements::sql;
 use super::swaps::DONE;
 use crate::store::sql::cell::{BadColumn, Cells, flag, number};
@@ -32,11 +32,11 @@ fn restored(note: IncarnationNote) -> IncarnationNote {
 /// The note in an answer of `read.sql`.
 struct Noted<'a> {
     note: Option<IncarnationNote>,
-    /// Whether the row is the one that was written with the note.
+    /// True if the row is the one that was written with the note.
     is_intact: bool,
     /// The number of the database with the tables.
     database: &'a str,
-    /// Whether the server's commits survive a crash, by its present settings.
+    /// True if the server's commits survive a crash, by its present settings.
     durable: bool,
 }
 

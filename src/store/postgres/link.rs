@@ -8,20 +8,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_postgres::config::SslMode as Wrap;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls, Row};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::conninfo::settings::{ChannelBinding, Settings, SslMode};
+use super::conninfo::Settings;
 use super::fault::{Fault, Said, of_login};
+use super::handshake::Handshake;
 use super::statements::Statements;
-use super::tls;
 use crate::store::net::deadline::{Activity, Deadline};
 use crate::store::net::dial::{self, Ends, Stream, Target, connect};
 use crate::store::net::host::{Host, Place};
 use crate::store::net::limit::{Allowance, LONGEST_LOGIN, Limited};
 use crate::store::net::session::{self, Failed};
-use crate::store::net::tls::Insecure;
+use crate::store::net::tls::{self, Insecure, SslMode};
 
 /// A store's session with the servers.
 pub(super) type Session = session::Session<Link>;
@@ -112,11 +114,11 @@ impl session::Link for Link {
         _may_defer: bool,
     ) -> Result<Self, Fault> {
         let (first, second) = match settings.tls.mode {
-            _ if host.is_unix() => (Wrap::Plain, None),
-            SslMode::Disable => (Wrap::Plain, None),
-            SslMode::Allow => (Wrap::Plain, Some(Wrap::Always)),
-            SslMode::Prefer => (Wrap::IfOffered, Some(Wrap::Plain)),
-            SslMode::Require | SslMode::VerifyCa | SslMode::VerifyFull => (Wrap::Always, None),
+            _ if host.is_unix() => (Wrap::Disable, None),
+            SslMode::Disable => (Wrap::Disable, None),
+            SslMode::Allow => (Wrap::Disable, Some(Wrap::Require)),
+            SslMode::Prefer => (Wrap::Prefer, Some(Wrap::Disable)),
+            SslMode::Require | SslMode::VerifyCa | SslMode::VerifyFull => (Wrap::Require, None),
         };
         let fault = match log_in(settings, host, target, first, deadline).await {
             Ok(link) => return Ok(link),
@@ -145,15 +147,6 @@ impl session::Link for Link {
     }
 }
 
-/// The use of TLS by one attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wrap {
-    Plain,
-    /// If the server offers it.
-    IfOffered,
-    Always,
-}
-
 /// True if connecting without TLS, or with it, may help: what libpq's prefer and allow do.
 const fn may_depend_on_tls(fault: &Fault) -> bool {
     matches!(
@@ -162,6 +155,7 @@ const fn may_depend_on_tls(fault: &Fault) -> bool {
     )
 }
 
+/// Logs in; `wrap` is the use of TLS by this attempt.
 async fn log_in(
     settings: &Settings,
     host: &Host,
@@ -174,21 +168,21 @@ async fn log_in(
     let stream: Socket = Box::new(Limited::new(dialled.stream, allowance.clone()));
     let ends = (dialled.socket, allowance);
     let config = login(settings, host, wrap);
-    if wrap == Wrap::Plain {
+    if wrap == Wrap::Disable {
         let done = deadline.bound(Activity::LoggingIn, config.connect_raw(stream, NoTls));
         let made = done.await?.map_err(|error| of_login(error, false, false))?;
         return Ok(Link::new(made, ends, false, settings));
     }
     let other = |text| Fault::Tls(Insecure::Other, text);
-    let mut maker = tls::connector(&settings.tls).map_err(other)?;
+    let mut maker = MakeRustlsConnect::new(tls::config(&settings.tls).map_err(other)?);
     let name = tls_name(settings, host)?;
     let Ok(connect) = MakeTlsConnect::<Socket>::make_tls_connect(&mut maker, &name);
     let agreed = Arc::new(AtomicBool::new(false));
-    let connect = tls::Handshake::new(connect, Arc::clone(&agreed));
+    let connect = Handshake::new(connect, Arc::clone(&agreed));
     let done = deadline.bound(Activity::LoggingIn, config.connect_raw(stream, connect));
     let done = done.await?;
     let agreed = agreed.load(Ordering::Relaxed);
-    let made = done.map_err(|error| of_login(error, wrap == Wrap::Always, agreed))?;
+    let made = done.map_err(|error| of_login(error, wrap == Wrap::Require, agreed))?;
     Ok(Link::new(made, ends, agreed, settings))
 }
 
@@ -199,16 +193,8 @@ fn login(settings: &Settings, host: &Host, wrap: Wrap) -> Config {
         .user(&settings.user)
         .dbname(&settings.dbname)
         .application_name(&settings.application_name)
-        .channel_binding(match settings.channel_binding {
-            ChannelBinding::Disable => tokio_postgres::config::ChannelBinding::Disable,
-            ChannelBinding::Prefer => tokio_postgres::config::ChannelBinding::Prefer,
-            ChannelBinding::Require => tokio_postgres::config::ChannelBinding::Require,
-        })
-        .ssl_mode(match wrap {
-            Wrap::Plain => tokio_postgres::config::SslMode::Disable,
-            Wrap::IfOffered => tokio_postgres::config::SslMode::Prefer,
-            Wrap::Always => tokio_postgres::config::SslMode::Require,
-        });
+        .channel_binding(settings.channel_binding)
+        .ssl_mode(wrap);
     if let Some(options) = &settings.options {
         config.options(options);
     }
@@ -255,28 +241,19 @@ impl Session {
     }
 }
 
-/// What the server's answer means.
-pub(super) trait Answered {
-    /// True if the server has answered the statement with this SQLSTATE.
-    fn is(&self, code: &SqlState) -> bool;
-
-    /// True if the tables, or some of them, do not exist: nothing has happened.
-    fn has_no_tables(&self) -> bool;
+/// True if the server has answered the statement with this SQLSTATE.
+pub(super) fn is(failed: &Failed, code: &SqlState) -> bool {
+    let said = failed.cause::<tokio_postgres::error::DbError>();
+    failed.was_asked && said.is_some_and(|said| said.code() == code)
 }
 
-impl Answered for Failed {
-    fn is(&self, code: &SqlState) -> bool {
-        let said = self.cause::<tokio_postgres::error::DbError>();
-        self.was_asked && said.is_some_and(|said| said.code() == code)
-    }
-
-    fn has_no_tables(&self) -> bool {
-        [
-            &SqlState::UNDEFINED_TABLE,
-            &SqlState::INVALID_SCHEMA_NAME,
-            &SqlState::UNDEFINED_COLUMN,
-        ]
-        .iter()
-        .any(|code| self.is(code))
-    }
+/// True if the tables, or some of them, do not exist: nothing has happened.
+pub(super) fn has_no_tables(failed: &Failed) -> bool {
+    [
+        &SqlState::UNDEFINED_TABLE,
+        &SqlState::INVALID_SCHEMA_NAME,
+        &SqlState::UNDEFINED_COLUMN,
+    ]
+    .iter()
+    .any(|code| is(failed, code))
 }

@@ -2,7 +2,7 @@
 //! in its own statement, if the group has waiters.
 
 use super::PostgresStore;
-use super::clock_epoch::expiry_values;
+use super::cells::expiry_values;
 use super::statements::sql;
 use crate::store::sql::cell::{Cell, flag};
 use crate::store::sql::server::Server as _;
@@ -13,14 +13,14 @@ use crate::token::{GroupName, SessionId, Until, Waiter};
 /// How often a look is repeated because a notification came while it was under way.
 const LOOKS: u32 = 3;
 
-impl PostgresStore {
-    /// Joins the queue, or stays in it, and gets notifications of releases from then on.
-    pub(super) fn join_queue(
+impl Queue for PostgresStore {
+    fn join(
         &mut self,
         group: &GroupName,
         waiter: &Waiter,
         expiry: &Until,
-    ) -> Result<(), StoreError> {
+        key: Option<&str>,
+    ) -> Result<Reading, StoreError> {
         let channel = self.own.statements.channel(group);
         let mut values = vec![
             Cell::text(group),
@@ -46,15 +46,7 @@ impl PostgresStore {
         if self.own.gets_notifications {
             self.connection.listen(self.timeout, &channel);
         }
-        Ok(())
-    }
-
-    /// Looks; again, if a notification came meanwhile that the answer may not include.
-    pub(super) fn look_in_queue(
-        &mut self,
-        group: &GroupName,
-        key: Option<&str>,
-    ) -> Result<Reading, StoreError> {
+        // A notification may come meanwhile that the answer does not include.
         let mut reading = self.look(group, key)?;
         for _ in 1..LOOKS {
             if !self.connection.notified() {
@@ -63,19 +55,6 @@ impl PostgresStore {
             reading = self.look(group, key)?;
         }
         Ok(reading)
-    }
-}
-
-impl Queue for PostgresStore {
-    fn join(
-        &mut self,
-        group: &GroupName,
-        waiter: &Waiter,
-        expiry: &Until,
-        key: Option<&str>,
-    ) -> Result<Reading, StoreError> {
-        self.join_queue(group, waiter, expiry)?;
-        self.look_in_queue(group, key)
     }
 
     fn leave(&mut self, group: &GroupName, session: &SessionId) -> Result<(), StoreError> {

@@ -54,7 +54,7 @@ impl Statements {
         }
     }
 
-    /// The same, with another clock than the server's.
+    /// These statements, with another clock than the server's.
     #[cfg(test)]
     pub(super) fn with_clock(mut self, clock: &str) -> Self {
         self.turned = Some(clock.to_owned());
@@ -102,6 +102,17 @@ impl Statements {
     pub(super) fn channel(&self, group: &GroupName) -> String {
         channel(self.schema_text.bytes().chain(group.as_str().bytes()))
     }
+}
+
+/// The script that makes the tables, for an administrator, in one transaction.
+pub(in crate::store) fn creation(schema: &str) -> String {
+    let statements = Statements::new(schema);
+    format!(
+        "BEGIN;\n{}\n{}\n{}COMMIT;\n",
+        statements.fill(sql!("schema_create")),
+        include_str!("../sql/postgres/schema.sql"),
+        statements.fill(sql!("grants"))
+    )
 }
 
 #[cfg(test)]

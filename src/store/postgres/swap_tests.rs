@@ -104,7 +104,7 @@ fn a_schema_may_have_any_name() {
         );
         // The script for an administrator.
         let other = own.database();
-        other.sql(&super::schema::creation(name));
+        other.sql(&super::creation(name));
         let made = "SELECT count(*) FROM pg_class JOIN pg_namespace AS it ON it.oid = relnamespace
             WHERE relname = 'tokens' AND nspname NOT LIKE 'pg_%'";
         assert_eq!(other.sql(made), "1", "{name}");

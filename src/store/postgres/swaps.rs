@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::PostgresStore;
-use super::clock_epoch::expiry_values;
+use super::cells::expiry_values;
 use super::statements::sql;
 use crate::store::net::session::Failed;
 use crate::store::sql::cell::{Cell, Cells, Column, Kind, flag, number, text};

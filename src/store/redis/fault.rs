@@ -9,12 +9,6 @@ use crate::store::net::tls::Remedies;
 
 pub(super) type Fault = fault::Fault<Said>;
 
-const REMEDIES: Remedies = Remedies {
-    not_offered: "have the server listen with TLS (tls-port), or write redis://",
-    untrusted: "give the certificate of the authority that signed the server's as cacert",
-    other: "correct the files of cacert, cert and key, or the server's TLS versions",
-};
-
 /// The remedy for missing rights.
 pub(super) const RIGHTS: &str =
     "have an administrator grant this user tokenrun's commands and keys with ACL SETUSER";
@@ -25,7 +19,7 @@ pub(super) enum Said {
     /// An error.
     Answer {
         doing: Activity,
-        /// Its first word.
+        /// The first word of the server's text.
         code: String,
         text: String,
     },
@@ -95,7 +89,11 @@ impl Said {
 }
 
 impl fault::Said for Said {
-    const TLS: Remedies = REMEDIES;
+    const TLS: Remedies = Remedies {
+        not_offered: "have the server listen with TLS (tls-port), or write redis://",
+        untrusted: "give the certificate of the authority that signed the server's as cacert",
+        other: "correct the files of cacert, cert and key, or the server's TLS versions",
+    };
 
     fn trouble(&self) -> Trouble {
         match self {

@@ -7,8 +7,8 @@
 use std::collections::BTreeSet;
 
 use crate::store::net::address::{Address, BadAddress, number};
+use crate::store::net::host::Secret;
 use crate::store::net::host::{self, Host, Servers};
-use crate::store::net::secret::Secret;
 use crate::store::net::verified_tls::TlsFiles;
 
 /// The schemes, and whether they mean TLS and a Unix socket.

@@ -85,19 +85,16 @@ impl Cell {
     }
 
     /// A number.
-    #[must_use]
     pub const fn number(from: i64) -> Self {
         Self::Number(Some(from))
     }
 
     /// A length of time, in milliseconds.
-    #[must_use]
     pub fn millis(from: Duration) -> Self {
         Self::number(i64::try_from(from.as_millis()).unwrap_or(i64::MAX))
     }
 
     /// A limit of rows, or none.
-    #[must_use]
     pub fn limit(from: Option<u32>) -> Self {
         Self::number(from.map_or(i64::MAX, i64::from))
     }
@@ -183,7 +180,6 @@ impl<'a> Cells<'a> {
     }
 
     /// The cells behind the next columns.
-    #[must_use]
     pub const fn after(self, count: usize) -> Self {
         Self {
             next: self.next + count,

@@ -18,7 +18,7 @@ pub struct Column {
     pub kind: Kind,
     /// The field's name in the JSON.
     field: &'static str,
-    /// Whether a value is valid for this field.
+    /// True if a value is valid for this field.
     check: fn(&Value) -> Result<(), serde_json::Error>,
 }
 
@@ -26,7 +26,7 @@ pub struct Column {
 #[derive(Debug, Clone, Copy)]
 pub struct Table {
     pub name: &'static str,
-    /// Its columns without the document, in the order of the statements.
+    /// The columns without the document, in the order of the statements.
     pub columns: &'static [Column],
 }
 
@@ -126,7 +126,6 @@ fn check<T: DeserializeOwned>(value: &Value) -> Result<(), serde_json::Error> {
 
 impl Table {
     /// The columns of the table in an answer, with the document.
-    #[must_use]
     pub fn answer(&self) -> Vec<cell::Column> {
         let columns = self.columns.iter();
         let columns = columns.map(|column| cell::Column::new(column.name, column.kind));
@@ -134,7 +133,6 @@ impl Table {
     }
 
     /// NULL in each column, and in the document.
-    #[must_use]
     pub fn none(&self) -> Vec<Cell> {
         let mut fields = Map::new();
         let columns = self.taken_from(&mut fields);
@@ -142,7 +140,6 @@ impl Table {
     }
 
     /// The cells of a value: its columns, then its document.
-    #[must_use]
     pub fn cells(&self, value: &impl Serialize) -> Vec<Cell> {
         // The values are structs whose maps have texts as keys: nothing can fail.
         let Ok(Value::Object(mut fields)) = serde_json::to_value(value) else {

@@ -93,7 +93,6 @@ pub struct Columns<'a> {
 
 impl<'a> Columns<'a> {
     /// The columns of a row.
-    #[must_use]
     pub fn of(row: &'a Row) -> Self {
         Self {
             group: row.group.as_str(),
@@ -112,7 +111,6 @@ impl<'a> Columns<'a> {
     }
 
     /// The cells before the stamp, and the document.
-    #[must_use]
     pub fn cells(self) -> ([Cell; 6], Cell) {
         let before = [
             Cell::text(self.group),

@@ -15,7 +15,6 @@ struct Document {
 }
 
 /// The document of a waiter.
-#[must_use]
 pub fn document(of: &Waiter) -> String {
     let document = Document {
         client: of.client.clone(),
@@ -60,7 +59,6 @@ pub const WAITER: [Column; 5] = [
 ];
 
 /// The columns of a waiter with its group.
-#[must_use]
 pub fn with_group() -> Vec<Column> {
     [text("token_group")].into_iter().chain(WAITER).collect()
 }

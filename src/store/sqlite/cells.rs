@@ -1,10 +1,11 @@
 //! Rows as cells, and cells as they are written.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use rusqlite::types::{Type, Value, ValueRef};
 use rusqlite::{Connection, Row, params_from_iter};
 
-use super::wall;
-use crate::store::sql::cell::{BadColumn, Cell, Column, Kind, Rows, shortened};
+use crate::store::sql::cell::{BadColumn, Cell, Column, Kind, Rows, instant, shortened};
 use crate::token::{Stamp, WallTime};
 
 const fn type_name(found: Type) -> &'static str {
@@ -92,7 +93,7 @@ fn time(row: &Row<'_>, at: usize) -> Result<Option<WallTime>, String> {
         format!("is {text:?}, not a time such as 2026-11-21T02:00:00.000Z")
     };
     let text = text(row, at)?;
-    let wall = text.map(|text| wall::from_text(text).ok_or_else(|| wrong(text)));
+    let wall = text.map(|text| wall_of(text).ok_or_else(|| wrong(text)));
     wall.transpose()
 }
 
@@ -112,8 +113,8 @@ fn value(cell: &Cell) -> Value {
     match cell {
         Cell::Text(it) => text(it.clone()),
         Cell::Number(it) => number_or_null(*it),
-        Cell::Time(wall) => text(wall.map(wall::to_text)),
-        Cell::Stamp(stamp) => text(stamp.map(|stamp| wall::to_text(stamp.wall))),
+        Cell::Time(wall) => text(wall.map(wall_text)),
+        Cell::Stamp(stamp) => text(stamp.map(|stamp| wall_text(stamp.wall))),
         Cell::Flag(flag) => Value::Integer(i64::from(*flag)),
         // No statement here has them.
         Cell::Instant(_) | Cell::Bad(_) => Value::Null,
@@ -122,4 +123,62 @@ fn value(cell: &Cell) -> Value {
 
 fn number_or_null(number: Option<i64>) -> Value {
     number.map_or(Value::Null, Value::Integer)
+}
+
+/// The text for a wall time: RFC 3339 in UTC, with milliseconds. A time outside 1970 to 9999 is written as the nearest one
+/// inside.
+pub(super) fn wall_text(wall: WallTime) -> String {
+    humantime::format_rfc3339_millis(instant(wall)).to_string()
+}
+
+/// The wall time in a text.
+pub(super) fn wall_of(text: &str) -> Option<WallTime> {
+    let at: SystemTime = humantime::parse_rfc3339(text).ok()?;
+    let since = at.duration_since(UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_millis()).ok().map(WallTime)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    use crate::store::sql::cell::LAST_WALL_MS;
+
+    #[test]
+    fn a_wall_time_is_written_in_utc_with_milliseconds() {
+        assert_eq!(
+            wall_text(WallTime(1_790_000_000_123)),
+            "2026-09-21T14:13:20.123Z"
+        );
+        assert_eq!(
+            wall_of("2026-09-21T14:13:20.123Z"),
+            Some(WallTime(1_790_000_000_123))
+        );
+    }
+
+    #[test]
+    fn an_unrepresentable_time_is_written_as_the_nearest_one() {
+        assert_eq!(wall_text(WallTime(i64::MIN)), "1970-01-01T00:00:00.000Z");
+        assert_eq!(wall_text(WallTime(i64::MAX)), "9999-12-31T23:59:59.999Z");
+    }
+
+    proptest! {
+        #[test]
+        fn every_time_is_read_as_written(wall in 0..=LAST_WALL_MS) {
+            let wall = WallTime(wall);
+            prop_assert_eq!(wall_of(&wall_text(wall)), Some(wall));
+        }
+
+        #[test]
+        fn no_text_panics(text in ".{0,40}", digits in "[0-9TZ:.+-]{0,30}") {
+            let _ = wall_of(&text);
+            let _ = wall_of(&digits);
+        }
+
+        #[test]
+        fn no_number_panics(wall: i64) {
+            let _ = wall_text(WallTime(wall));
+        }
+    }
 }

@@ -51,7 +51,6 @@ impl Default for HostClock {
 
 impl HostClock {
     /// The clock of the host that this process runs on. It reads `/proc` once per process.
-    #[must_use]
     pub fn new() -> Self {
         static ORIGIN: OnceLock<Origin> = OnceLock::new();
         Self {

@@ -121,7 +121,7 @@ fn two_hundred_processes_start_on_a_missing_file_and_one_wins() {
     let runs = store.runs(&RunQuery::default()).unwrap();
     let succeeded = runs.iter().filter(|run| run.outcome == Outcome::Succeeded);
     assert_eq!(succeeded.count(), PROCESSES);
-    let log = std::fs::metadata(super::companion::companion(&path, "-wal")).unwrap();
+    let log = std::fs::metadata(crate::sys::sqlite_files::companion(&path, "-wal")).unwrap();
     assert!(
         log.len() < 4 << 20,
         "the log has grown to {} bytes",

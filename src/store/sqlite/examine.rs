@@ -15,7 +15,6 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use self::rules::RULES;
 use super::SqliteStore;
 use super::clock::{Clock as _, HostClock};
-use super::companion::companion;
 use super::fault::Location;
 use super::file::{SCHEMA_STEP, SCHEMA_VERSION, check_header, locate};
 use super::lock_owner::lock_owner;
@@ -26,6 +25,7 @@ use crate::store::checkup::{Check, Tell, advice, directory};
 use crate::store::{StoreError, Tokens as _, Trouble, filesystem};
 use crate::sys::file::{self, Access};
 use crate::sys::sqlite_files;
+use crate::sys::sqlite_files::companion;
 use crate::token::{GroupName, Timing};
 
 /// How often the lock is taken, and a page written.

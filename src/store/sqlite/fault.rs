@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use rusqlite::{ErrorCode, ffi};
 
-use super::companion::companion;
 use super::lock_owner::lock_owner;
 use crate::store::error::copy_of;
 use crate::store::sql::cell::BadColumn;
@@ -14,6 +13,7 @@ use crate::store::{StoreError, Trouble};
 use crate::sys::errno::Errno;
 use crate::sys::file::{self, Access};
 use crate::sys::limits;
+use crate::sys::sqlite_files::companion;
 use crate::sys::sqlite_files::{COMPANIONS, objection_at};
 use crate::token::hidden::quoted;
 
@@ -183,7 +183,7 @@ impl Location {
         }
     }
 
-    /// Whether a file of the store can't grow any more, because of this process's limit: SQLite
+    /// True if a file of the store can't grow any more, because of this process's limit: SQLite
     /// does not report that.
     fn meets_limit(&self) -> bool {
         let Some(limit) = limits::file_size() else {

@@ -13,7 +13,6 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 use super::clock::Clock;
-use super::companion::companion;
 use super::fault::Location;
 use super::incarnation;
 use crate::store::{StoreError, filesystem};
@@ -21,6 +20,7 @@ use crate::sys::errno::Errno;
 use crate::sys::file::Inode;
 use crate::sys::place::{Directory, Place};
 use crate::sys::sharing::{Sharing, is_own, is_sticky};
+use crate::sys::sqlite_files::companion;
 use crate::sys::sqlite_files::{self, COMPANIONS};
 use crate::token::{Incarnation, IncarnationNote, Version};
 
@@ -83,7 +83,7 @@ fn open_files() -> MutexGuard<'static, BTreeMap<FileId, usize>> {
 pub(super) struct OpenFile {
     id: FileId,
     incarnation: Incarnation,
-    /// Whether the file is known to have a log (WAL).
+    /// True if the file is known to have a log (WAL).
     pub(super) has_log: bool,
     /// The log and its index: known as soon as SQLite has opened them.
     beside: Option<[FileId; 2]>,
@@ -205,7 +205,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 struct StoreFile {
     id: FileId,
     inode: Inode,
-    /// Whether its header says that there is a log (WAL).
+    /// True if its header says that there is a log (WAL).
     has_log: bool,
 }
 

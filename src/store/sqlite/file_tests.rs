@@ -313,7 +313,7 @@ fn a_log_that_is_removed_is_noticed_in_a_file_that_had_none_when_it_was_opened()
     let mut store = SqliteStore::open(&path, SECOND).unwrap();
     super::garbage_tests::create(&mut store, "g");
     for end in ["-wal", "-shm"] {
-        fs::remove_file(super::companion::companion(&path, end)).unwrap();
+        fs::remove_file(crate::sys::sqlite_files::companion(&path, end)).unwrap();
     }
     let error = store.read(&GroupName::new("g").unwrap()).unwrap_err();
     assert_eq!(error.trouble, Trouble::Gone);

@@ -10,7 +10,7 @@ use std::ops::RangeInclusive;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use super::companion::companion;
+use crate::sys::sqlite_files::companion;
 
 /// The bytes of the `-shm` file whose locks exclude writers: write, checkpoint,
 /// recover. See "WAL-index locks" in SQLite's `walformat.html`.

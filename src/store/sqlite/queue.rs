@@ -2,14 +2,14 @@
 
 use rusqlite::{Connection, params};
 
-use super::cells::read;
-use super::companion::companion;
+use super::cells::{read, wall_text};
 use super::fault::Location as File;
 use super::write::{Kept, WriteError, leave};
-use super::{SqliteStore, Writing, notifier, wall};
+use super::{SqliteStore, Writing, notifier};
 use crate::store::sql::cell::{Cell, Cells, Column, Rows, group_of};
 use crate::store::sql::waiter;
 use crate::store::{Notifier, Queue, Reading, StoreError, Tokens as _};
+use crate::sys::sqlite_files::companion;
 use crate::token::queue::FORGOTTEN;
 use crate::token::{GroupName, QueueEntry, SessionId, StoreTime, Until, Waiter};
 
@@ -21,7 +21,7 @@ pub(super) fn join(
     file: &File,
     now: &StoreTime,
 ) -> Result<(), WriteError> {
-    let wall = wall::to_text(now.stamp.wall);
+    let wall = wall_text(now.stamp.wall);
     let (tick, epoch) = (now.stamp.tick_ms, &now.epoch.0);
     let (name, session) = (group.as_str(), waiter.session.as_str());
     let stamped = connection

@@ -1,15 +1,22 @@
-//! The tables of finished runs and their output, refusals, acts of operators, and keys that are done.
+//! The tables of finished runs and their output, refusals, acts of operators, keys that are done, and the marks
+//! of resources.
 
-use super::write::{Kept, newest_refusal, write_row, write_run};
-use super::{SqliteStore, Writing, prune};
+use rusqlite::{OptionalExtension as _, Transaction, params};
+
+use super::cells::{read, wall_text};
+use super::write::{Kept, WriteError, newest_refusal, write_row, write_run};
+use super::{SqliteStore, Writing};
+use crate::store::pruning::Note;
 use crate::store::sql::cell::{BadColumn, Cell, Column, Rows};
-use crate::store::sql::records::{self, Reads};
+use crate::store::sql::records::{self, Reads, SEEN, seen};
 use crate::store::sql::table::{OUTPUTS, REFUSALS};
 use crate::store::sql::{Statements, record_statements};
-use crate::store::{ActQuery, Records, RefusalQuery, Retention, RunQuery, StoreError};
+use crate::store::{
+    ActQuery, Advanced, Marks, PRUNE_BATCH, Records, RefusalQuery, Retention, RunQuery, StoreError,
+};
 use crate::token::{
     ActRecord, Fence, GroupName, OnceMark, OutputRecord, Recorded, RefusalRecord, RefusalTotal,
-    RunRecord,
+    ResourceName, RunRecord, StoreTime,
 };
 
 impl Reads for &SqliteStore {
@@ -106,7 +113,62 @@ impl Records for SqliteStore {
 
     fn prune(&mut self, group: &GroupName, retention: Retention) -> Result<(), StoreError> {
         self.write(Writing::State, |transaction, _, now| {
-            prune::prune(transaction, group, retention, now)
+            prune(transaction, group, retention, now)
+        })
+    }
+}
+
+/// Removes old records, and leaves a note for the next pruning. The lock is held.
+fn prune(
+    transaction: &Transaction<'_>,
+    group: &GroupName,
+    retention: Retention,
+    now: &StoreTime,
+) -> Result<Kept<()>, WriteError> {
+    let group = group.as_str();
+    let found = transaction.query_row(sql!("note_read"), [group], |row| {
+        let text: Option<String> = row.get(0).ok().flatten();
+        Ok(text.as_deref().and_then(Note::from_text))
+    });
+    let Some(last) = found.optional()? else {
+        return Ok(Kept::No(()));
+    };
+    let values = [Cell::text(group), Cell::number(i64::from(PRUNE_BATCH))];
+    let runs = read(transaction, sql!("runs_newest"), &values, &SEEN)?;
+    let note = Note::next(last, now, true, &mut seen(&SEEN, &runs, 0), retention);
+    transaction.execute(sql!("note_write"), [group, &note.to_text()])?;
+    let outlived = note.outlived(retention);
+    if let Some(Fence(fence)) = outlived.history {
+        let before = wall_text(now.wall_before(retention.history));
+        let old = params![group, before, fence, PRUNE_BATCH];
+        transaction.execute(sql!("runs_prune"), old)?;
+        for statement in [
+            sql!("acts_prune"),
+            sql!("refusals_prune"),
+            sql!("outputs_prune"),
+        ] {
+            transaction.execute(statement, params![group, before, fence])?;
+        }
+    }
+    if let Some(Fence(fence)) = outlived.once {
+        let before = wall_text(now.wall_before(retention.once));
+        let old = params![group, before, fence, PRUNE_BATCH];
+        transaction.execute(sql!("keys_prune"), old)?;
+    }
+    Ok(Kept::Yes(()))
+}
+
+impl Marks for SqliteStore {
+    fn advance(&mut self, resource: &ResourceName, fence: Fence) -> Result<Advanced, StoreError> {
+        self.write(Writing::History, |transaction, _, now| {
+            let at = wall_text(now.stamp.wall);
+            let values = params![resource.as_str(), fence.0, at];
+            if transaction.execute(sql!("resource_advance"), values)? > 0 {
+                return Ok(Kept::Yes(Advanced::Stored));
+            }
+            let resource = [resource.as_str()];
+            let mark = transaction.query_row(sql!("resource_read"), resource, |row| row.get(0))?;
+            Ok(Kept::No(Advanced::Behind(Fence(mark))))
         })
     }
 }

@@ -13,8 +13,8 @@ use crate::report::log::Log;
 use crate::report::message::{Level, Message};
 use crate::run::environment;
 use crate::store::filesystem;
-use crate::store::open::{has_password, password_place};
 use crate::store::url::StoreUrl;
+use crate::store::url::{has_password, password_place};
 
 /// Warns of a password on the command line, which is in every listing of processes, and of one in a
 /// file that every user may read.

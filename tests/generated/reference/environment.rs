@@ -6,7 +6,7 @@ use super::options::described;
 use super::topic::{Table, Topic, heading, paragraph};
 use tokenrun::run::environment::{CHANGE, HOOK_VARIABLES, JOB_VARIABLES};
 use tokenrun::store::net::options::Fate;
-use tokenrun::store::postgres::conninfo::options::ALL;
+use tokenrun::store::postgres::conninfo::text::ALL;
 
 /// Variables that are read, other than options and those of libpq.
 const READ: [(&str, &str); 15] = [

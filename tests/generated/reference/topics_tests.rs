@@ -4,7 +4,7 @@ use super::topic::Part;
 use super::*;
 use tokenrun::store::mysql::conninfo::text as mysql;
 use tokenrun::store::net::options::Fate;
-use tokenrun::store::postgres::conninfo::options as postgres;
+use tokenrun::store::postgres::conninfo::text as postgres;
 use tokenrun::verbs::command;
 
 fn shown(name: &str) -> String {

@@ -4,13 +4,12 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::Settings;
 use super::files::{Line, lines};
 use super::text::{ALL, Given, SCHEMA};
-use crate::store::mysql::settings::{Settings, SslMode, Tls};
-use crate::store::net::host::{Host, Servers};
+use crate::store::net::host::{Host, Secret, Servers};
 use crate::store::net::options::{BadSettings, Environment, Options, Pairs, Status, last};
-use crate::store::net::secret::Secret;
-use crate::store::net::tls::{ClientCertificate, Roots};
+use crate::store::net::tls::{ClientCertificate, Roots, SslMode, Tls};
 
 /// The files of the clients, before that of the user.
 const FILES: [&str; 2] = ["/etc/my.cnf", "/etc/mysql/my.cnf"];
@@ -27,7 +26,7 @@ const DEFAULT_SOCKET: &str = "/run/mysqld/mysqld.sock";
 
 /// The options of the files, and what is wrong with the files.
 #[derive(Debug, Default)]
-struct Filed {
+struct OptionFiles {
     options: Pairs,
     warnings: Vec<String>,
 }
@@ -52,7 +51,7 @@ fn text_of(path: &Path, environment: &dyn Environment) -> Result<Option<String>,
     }
 }
 
-impl Filed {
+impl OptionFiles {
     fn read(
         &mut self,
         path: &Path,
@@ -106,97 +105,89 @@ impl Filed {
     }
 }
 
-/// What an address says, with its options.
-struct Sources<'a> {
-    given: &'a Given,
-    options: Options<'a>,
+fn port(options: &Options<'_>) -> Result<u16, BadSettings> {
+    let port = options.get("port").map(|text| text.parse());
+    let port = port.transpose();
+    let port = port.map_err(|_| BadSettings::new("the port is not a number below 65536"))?;
+    Ok(port.unwrap_or(DEFAULT_PORT))
 }
 
-impl Sources<'_> {
-    fn port(&self) -> Result<u16, BadSettings> {
-        let port = self.options.get("port").map(|text| text.parse());
-        let port = port.transpose();
-        let port = port.map_err(|_| BadSettings::new("the port is not a number below 65536"))?;
-        Ok(port.unwrap_or(DEFAULT_PORT))
+/// The servers. `named`: those of the string, with their ports.
+fn hosts(options: &Options<'_>, named: &[(String, Option<u16>)]) -> Result<Vec<Host>, BadSettings> {
+    let port = port(options)?;
+    if let Some(path) = last(&options.given, "socket") {
+        return Ok(vec![Host::unix(path)]);
     }
-
-    fn hosts(&self) -> Result<Vec<Host>, BadSettings> {
-        let port = self.port()?;
-        if let Some(path) = last(&self.given.options, "socket") {
-            return Ok(vec![Host::unix(path)]);
+    let default = options.get("host");
+    let default = default.unwrap_or_else(|| "localhost".to_owned());
+    let is_tcp = options
+        .get("protocol")
+        .is_some_and(|protocol| protocol.eq_ignore_ascii_case("tcp"));
+    let hosts = named.iter().map(|(name, own_port)| {
+        let name = if name.is_empty() { &default } else { name };
+        // As the clients do: this name means the socket, unless a port is given with it.
+        if name == "localhost" && own_port.is_none() && !is_tcp {
+            let path = options.get("socket");
+            return Host::unix(path.as_deref().unwrap_or(DEFAULT_SOCKET));
         }
-        let default = self.options.get("host");
-        let default = default.unwrap_or_else(|| "localhost".to_owned());
-        let is_tcp = self
-            .options
-            .get("protocol")
-            .is_some_and(|protocol| protocol.eq_ignore_ascii_case("tcp"));
-        let hosts = self.given.hosts.iter().map(|(name, own_port)| {
-            let name = if name.is_empty() { &default } else { name };
-            // As the clients do: this name means the socket, unless a port is given with it.
-            if name == "localhost" && own_port.is_none() && !is_tcp {
-                let path = self.options.get("socket");
-                return Host::unix(path.as_deref().unwrap_or(DEFAULT_SOCKET));
-            }
-            match name.starts_with('/') {
-                true => Host::unix(name),
-                false => Host::tcp(name, own_port.unwrap_or(port)),
-            }
-        });
-        Ok(hosts.collect())
-    }
-
-    /// The mode of TLS. A mode that the string names counts, whatever the files say. Otherwise the stricter of
-    /// what the two demand: no file weakens the string.
-    fn ssl_mode(&self) -> Result<SslMode, BadSettings> {
-        let given = |name: &str| last(&self.given.options, name);
-        let filed = Demanded::by(&|name| match given(name) {
-            Some(_) => None,
-            None => self.options.stated(name),
-        })?;
-        let given = Demanded::by(&given)?;
-        let mode = match given.named {
-            Some(_) => given.mode(),
-            None => given.mode().max(filed.mode()),
-        };
-        Ok(mode.unwrap_or(SslMode::Preferred))
-    }
-
-    fn tls(&self) -> Result<Tls, BadSettings> {
-        for name in ["ssl-ca", "ssl-cert", "ssl-key"] {
-            if self.options.stated(name) == Some("") {
-                return Err(BadSettings::new(format!(
-                    "{name} names no file: name one, or leave it out"
-                )));
-            }
+        match name.starts_with('/') {
+            true => Host::unix(name),
+            false => Host::tcp(name, own_port.unwrap_or(port)),
         }
-        let mode = self.ssl_mode()?;
-        let ca = self.options.get("ssl-ca");
-        let roots = match (mode, ca) {
-            (SslMode::VerifyCa | SslMode::VerifyIdentity, Some(path)) => {
-                Some(Roots::File(PathBuf::from(path)))
-            }
-            (SslMode::VerifyCa | SslMode::VerifyIdentity, None) => Some(Roots::System),
-            _ => None,
-        };
-        let client = match (self.options.get("ssl-cert"), self.options.get("ssl-key")) {
-            (Some(certificate), Some(key)) => Some(ClientCertificate {
-                certificate: certificate.into(),
-                key: key.into(),
-            }),
-            (None, None) => None,
-            _ => {
-                return Err(BadSettings::new(
-                    "ssl-cert and ssl-key belong together: give both",
-                ));
-            }
-        };
-        Ok(Tls {
-            mode,
-            roots,
-            client,
-        })
+    });
+    Ok(hosts.collect())
+}
+
+/// The mode of TLS. A mode that the string names counts, whatever the files say. Otherwise the stricter of
+/// what the two demand: no file weakens the string.
+fn ssl_mode(options: &Options<'_>) -> Result<SslMode, BadSettings> {
+    let given = |name: &str| last(&options.given, name);
+    let filed = Demanded::by(&|name| match given(name) {
+        Some(_) => None,
+        None => options.stated(name),
+    })?;
+    let given = Demanded::by(&given)?;
+    let mode = match given.named {
+        Some(_) => given.mode(),
+        None => given.mode().max(filed.mode()),
+    };
+    Ok(mode.unwrap_or(SslMode::Prefer))
+}
+
+fn tls(options: &Options<'_>) -> Result<Tls, BadSettings> {
+    for name in ["ssl-ca", "ssl-cert", "ssl-key"] {
+        if options.stated(name) == Some("") {
+            return Err(BadSettings::new(format!(
+                "{name} names no file: name one, or leave it out"
+            )));
+        }
     }
+    let mode = ssl_mode(options)?;
+    let ca = options.get("ssl-ca");
+    let roots = match (mode, ca) {
+        (SslMode::VerifyCa | SslMode::VerifyFull, Some(path)) => {
+            Some(Roots::File(PathBuf::from(path)))
+        }
+        (SslMode::VerifyCa | SslMode::VerifyFull, None) => Some(Roots::System),
+        _ => None,
+    };
+    let client = match (options.get("ssl-cert"), options.get("ssl-key")) {
+        (Some(certificate), Some(key)) => Some(ClientCertificate {
+            certificate: certificate.into(),
+            key: key.into(),
+        }),
+        (None, None) => None,
+        _ => {
+            return Err(BadSettings::new(
+                "ssl-cert and ssl-key belong together: give both",
+            ));
+        }
+    };
+    Ok(Tls {
+        roots,
+        client,
+        ..Tls::new(mode)
+    })
 }
 
 /// What one place says about TLS: the string, or the files.
@@ -215,17 +206,17 @@ impl Demanded {
         };
         let mode = option("ssl-mode").map(mode_of).transpose()?;
         let skips = is_on("skip-ssl") == Some(true) || is_on("ssl") == Some(false);
-        let named = mode.or(skips.then_some(SslMode::Disabled));
+        let named = mode.or(skips.then_some(SslMode::Disable));
         let verifies = is_on("ssl-verify-server-cert") == Some(true);
-        if verifies && named == Some(SslMode::Disabled) {
+        if verifies && named == Some(SslMode::Disable) {
             return Err(BadSettings::new(
                 "skip-ssl (or ssl-mode=DISABLED) and ssl-verify-server-cert exclude each other: leave one out",
             ));
         }
         let implied = match () {
-            () if verifies => Some(SslMode::VerifyIdentity),
+            () if verifies => Some(SslMode::VerifyFull),
             () if option("ssl-ca").is_some() => Some(SslMode::VerifyCa),
-            () if is_on("ssl") == Some(true) => Some(SslMode::Required),
+            () if is_on("ssl") == Some(true) => Some(SslMode::Require),
             () => None,
         };
         Ok(Self { named, implied })
@@ -239,11 +230,11 @@ impl Demanded {
 
 fn mode_of(text: &str) -> Result<SslMode, BadSettings> {
     match text.to_uppercase().replace('-', "_").as_str() {
-        "DISABLED" => Ok(SslMode::Disabled),
-        "PREFERRED" => Ok(SslMode::Preferred),
-        "REQUIRED" => Ok(SslMode::Required),
+        "DISABLED" => Ok(SslMode::Disable),
+        "PREFERRED" => Ok(SslMode::Prefer),
+        "REQUIRED" => Ok(SslMode::Require),
         "VERIFY_CA" => Ok(SslMode::VerifyCa),
-        "VERIFY_IDENTITY" => Ok(SslMode::VerifyIdentity),
+        "VERIFY_IDENTITY" => Ok(SslMode::VerifyFull),
         _ => Err(BadSettings::new(format!(
             "ssl-mode {text:?} is none of DISABLED, PREFERRED, REQUIRED, VERIFY_CA, VERIFY_IDENTITY"
         ))),
@@ -255,24 +246,22 @@ fn mode_of(text: &str) -> Result<SslMode, BadSettings> {
 /// # Errors
 /// What is wrong, and where.
 pub fn resolve(
-    given: &Given,
+    given: Given,
     environment: &dyn Environment,
     application: &str,
 ) -> Result<Settings, BadSettings> {
-    let mut filed = Filed::default();
+    let mut files = OptionFiles::default();
     let home = environment.home().map(|home| home.join(".my.cnf"));
     for path in FILES.iter().map(PathBuf::from).chain(home) {
-        filed.read(&path, environment, 0)?;
+        files.read(&path, environment, 0)?;
     }
-    let Filed { options, warnings } = filed;
+    let OptionFiles { options, warnings } = files;
     let options = Options {
         table: ALL,
-        given: given.options.clone(),
-        filed: options,
+        given: given.options,
+        from_files: options,
         around: environment,
     };
-    let sources = Sources { given, options };
-    let options = &sources.options;
     let database = options.get(SCHEMA).or_else(|| options.get("database"));
     let database = database.ok_or_else(|| {
         BadSettings::new("the store names no database: write mysql://user@host/database")
@@ -285,8 +274,9 @@ pub fn resolve(
         seconds.map_err(|_| BadSettings::new("connect-timeout is not a number of seconds"))
     });
     let connect_timeout = connect_timeout.transpose()?.filter(|seconds| *seconds > 0);
-    let mut servers = Servers::new(sources.hosts()?);
+    let mut servers = Servers::new(hosts(&options, &given.hosts)?);
     servers.set_password(options.get("password").map(Secret).as_ref());
+    servers.warnings = warnings;
     servers.connect_timeout = connect_timeout.map(Duration::from_secs);
     Ok(Settings {
         servers,
@@ -295,7 +285,6 @@ pub fn resolve(
         takes_database: true,
         application_name: application.to_owned(),
         timeout: Duration::ZERO,
-        tls: sources.tls()?,
-        warnings,
+        tls: tls(&options)?,
     })
 }

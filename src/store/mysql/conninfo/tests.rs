@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
+use super::Settings;
 use super::resolve::resolve;
 use super::text::{parse, without_password};
-use crate::store::mysql::settings::{Settings, SslMode};
+use crate::store::net::host::Secret;
 use crate::store::net::host::{Host, Settings as _};
 use crate::store::net::options::tests::Around;
-use crate::store::net::secret::Secret;
-use crate::store::net::tls::Roots;
+use crate::store::net::tls::{Roots, SslMode};
 
 /// This user's option file.
 const MINE: &str = "/home/os/.my.cnf";
 
 fn settings(text: &str, world: &Around) -> Settings {
-    resolve(&parse(text).unwrap(), world, "test").unwrap()
+    resolve(parse(text).unwrap(), world, "test").unwrap()
 }
 
 fn plain(text: &str) -> Settings {
@@ -105,7 +105,12 @@ fn a_file_that_everybody_may_write_is_left_out() {
     let world = Around::default().file(MINE, "[client]\nuser=evil", 0o606);
     let found = settings("mysql://h/d", &world);
     assert_eq!(found.user, "os");
-    assert_eq!(found.warnings.len(), 1, "{:?}", found.warnings);
+    assert_eq!(
+        found.servers.warnings.len(),
+        1,
+        "{:?}",
+        found.servers.warnings
+    );
 }
 
 #[test]
@@ -114,7 +119,7 @@ fn a_file_counts_although_a_comment_is_not_utf_8_and_a_value_that_counts_must_be
     let found = settings("mysql://h/d", &with(b"# f\xffr\n[client]\nuser=etl\n"));
     assert_eq!(found.user, "etl");
     for text in [&b"[client]\nuser=\xff"[..], b"[client", b"user=x\n"] {
-        let error = resolve(&parse("mysql://h/d").unwrap(), &with(text), "test");
+        let error = resolve(parse("mysql://h/d").unwrap(), &with(text), "test");
         let error = error.unwrap_err().to_string();
         assert!(
             error.starts_with("the option file /home/os/.my.cnf: "),
@@ -126,17 +131,17 @@ fn a_file_counts_although_a_comment_is_not_utf_8_and_a_value_that_counts_must_be
 #[test]
 fn tls_is_not_verified_and_left_out_at_once() {
     let given = parse("mysql://h/d?skip-ssl=1&ssl-verify-server-cert=1").unwrap();
-    assert!(resolve(&given, &Around::default(), "test").is_err());
+    assert!(resolve(given, &Around::default(), "test").is_err());
 }
 
 #[test]
 fn tls_follows_the_words_of_both_clients() {
     for (options, mode, roots) in [
-        ("", SslMode::Preferred, None),
-        ("?ssl-mode=DISABLED", SslMode::Disabled, None),
-        ("?ssl_mode=required", SslMode::Required, None),
-        ("?ssl=1", SslMode::Required, None),
-        ("?ssl=0", SslMode::Disabled, None),
+        ("", SslMode::Prefer, None),
+        ("?ssl-mode=DISABLED", SslMode::Disable, None),
+        ("?ssl_mode=required", SslMode::Require, None),
+        ("?ssl=1", SslMode::Require, None),
+        ("?ssl=0", SslMode::Disable, None),
         (
             "?ssl-ca=/ca",
             SslMode::VerifyCa,
@@ -144,12 +149,12 @@ fn tls_follows_the_words_of_both_clients() {
         ),
         (
             "?ssl-mode=VERIFY_IDENTITY",
-            SslMode::VerifyIdentity,
+            SslMode::VerifyFull,
             Some(Roots::System),
         ),
         (
             "?ssl-verify-server-cert=1&ssl-ca=/ca",
-            SslMode::VerifyIdentity,
+            SslMode::VerifyFull,
             Some(Roots::File("/ca".into())),
         ),
         (
@@ -159,10 +164,10 @@ fn tls_follows_the_words_of_both_clients() {
         ),
         (
             "?ssl-mode=PREFERRED&ssl-verify-server-cert=1",
-            SslMode::VerifyIdentity,
+            SslMode::VerifyFull,
             Some(Roots::System),
         ),
-        ("?ssl-mode=DISABLED&ssl=1", SslMode::Required, None),
+        ("?ssl-mode=DISABLED&ssl=1", SslMode::Require, None),
     ] {
         let tls = plain(&format!("mysql://h/d{options}")).tls;
         assert_eq!((tls.mode, tls.roots), (mode, roots), "{options}");
@@ -179,62 +184,54 @@ fn no_option_file_weakens_the_tls_of_the_string() {
     for (options, file, mode) in [
         ("ssl-ca=/ca", "skip-ssl", SslMode::VerifyCa),
         ("ssl-ca=/ca", "ssl-mode=DISABLED", SslMode::VerifyCa),
-        (
-            "ssl-verify-server-cert=1",
-            "skip-ssl",
-            SslMode::VerifyIdentity,
-        ),
+        ("ssl-verify-server-cert=1", "skip-ssl", SslMode::VerifyFull),
         (
             "ssl-verify-server-cert=1",
             "ssl-mode=DISABLED",
-            SslMode::VerifyIdentity,
+            SslMode::VerifyFull,
         ),
         (
             "ssl-verify-server-cert=1",
             "ssl-mode=REQUIRED",
-            SslMode::VerifyIdentity,
+            SslMode::VerifyFull,
         ),
-        ("ssl=1", "ssl=0", SslMode::Required),
-        ("ssl=1", "skip-ssl", SslMode::Required),
-        ("ssl=1", "disable-ssl", SslMode::Required),
+        ("ssl=1", "ssl=0", SslMode::Require),
+        ("ssl=1", "skip-ssl", SslMode::Require),
+        ("ssl=1", "disable-ssl", SslMode::Require),
         ("ssl-ca=/ca", "loose_skip_ssl", SslMode::VerifyCa),
         (
             "ssl-verify-server-cert=1",
             "disable-ssl-verify-server-cert",
-            SslMode::VerifyIdentity,
+            SslMode::VerifyFull,
         ),
         (
             "ssl-ca=/ca",
             "enable-ssl-verify-server-cert",
-            SslMode::VerifyIdentity,
+            SslMode::VerifyFull,
         ),
         // A stricter file counts.
         ("ssl=1", "ssl-ca=/of/file", SslMode::VerifyCa),
         (
             "ssl-ca=/ca",
             "ssl-mode=VERIFY_IDENTITY",
-            SslMode::VerifyIdentity,
+            SslMode::VerifyFull,
         ),
-        (
-            "ssl-ca=/ca",
-            "ssl-verify-server-cert",
-            SslMode::VerifyIdentity,
-        ),
+        ("ssl-ca=/ca", "ssl-verify-server-cert", SslMode::VerifyFull),
         // The string names the mode itself.
         (
             "ssl-mode=REQUIRED",
             "ssl-verify-server-cert",
-            SslMode::Required,
+            SslMode::Require,
         ),
         ("ssl-mode=VERIFY_CA", "ssl-mode=DISABLED", SslMode::VerifyCa),
-        ("skip-ssl=1", "ssl-mode=VERIFY_CA", SslMode::Disabled),
+        ("skip-ssl=1", "ssl-mode=VERIFY_CA", SslMode::Disable),
         (
             "ssl-verify-server-cert=0",
             "ssl-verify-server-cert",
-            SslMode::Preferred,
+            SslMode::Prefer,
         ),
         // The string says nothing of it.
-        ("connect-timeout=1", "skip-ssl", SslMode::Disabled),
+        ("connect-timeout=1", "skip-ssl", SslMode::Disable),
         (
             "connect-timeout=1",
             "skip-ssl\nssl-ca=/of/file",
@@ -268,7 +265,7 @@ fn an_option_that_names_an_empty_file_is_an_error() {
         "?ssl-cert=&ssl-key=",
     ] {
         let found = resolve(
-            &parse(&format!("mysql://h/d{text}")).unwrap(),
+            parse(&format!("mysql://h/d{text}")).unwrap(),
             &world,
             "test",
         );
@@ -276,7 +273,7 @@ fn an_option_that_names_an_empty_file_is_an_error() {
         assert!(error.contains("names no file"), "{text}: {error}");
     }
     let world = with_file("[client]\nssl-ca\n");
-    assert!(resolve(&parse("mysql://h/d").unwrap(), &world, "test").is_err());
+    assert!(resolve(parse("mysql://h/d").unwrap(), &world, "test").is_err());
 }
 
 #[test]
@@ -296,7 +293,7 @@ fn an_error_repeats_no_value() {
         "mysql://u:secret@h/d?ssl-cert=x",
         "mysql://u:secret@h/d?connect-timeout=soon",
     ] {
-        let found = parse(text).and_then(|given| resolve(&given, &Around::default(), "test"));
+        let found = parse(text).and_then(|given| resolve(given, &Around::default(), "test"));
         let error = found.unwrap_err().to_string();
         assert!(!error.contains("secret"), "{error}");
     }

@@ -38,8 +38,7 @@ pub struct Given {
     pub options: Pairs,
 }
 
-/// Whether a text is meant as a connection string of MySQL or MariaDB.
-#[must_use]
+/// True if a text is meant as a connection string of MySQL or MariaDB.
 pub fn is_url(text: &str) -> bool {
     let text = text.trim_start();
     SCHEMES.iter().any(|scheme| text.starts_with(scheme))
@@ -77,7 +76,6 @@ fn name_of(text: &str) -> String {
 }
 
 /// A connection string without its password.
-#[must_use]
 pub fn without_password(text: &str) -> String {
     if parse(text).is_err() {
         return "(what can't be read is not shown)".to_owned();
@@ -105,8 +103,7 @@ pub fn without_password(text: &str) -> String {
     format!("{scheme}://{authority}{path}{mark}{options}")
 }
 
-/// Whether a connection string holds a password.
-#[must_use]
+/// True if a connection string holds a password.
 pub fn has_password(text: &str) -> bool {
     parse(text).is_ok_and(|given| last(&given.options, "password").is_some())
 }

@@ -5,45 +5,21 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::options::{ALL, SCHEMA};
-use super::settings::{ChannelBinding, SOCKET, Settings, SslMode, Tls};
-use super::{passfile, service};
+use tokio_postgres::config::ChannelBinding;
+
+use super::files;
+use super::text::{ALL, SCHEMA};
+use super::tls::{Secrecy, flag, secrecy, tls};
+use super::{SOCKET, Settings};
+use crate::store::net::host::Secret;
 use crate::store::net::host::{Host, PROBES, Place, Servers};
 use crate::store::net::options::{BadSettings, Environment, Fate, Options, Pairs};
-use crate::store::net::secret::Secret;
-use crate::store::net::tls::{ClientCertificate, Roots};
 use crate::sys::socket::Keepalive;
 
 /// The schema that the tables are in, unless the user names another.
 pub const DEFAULT_SCHEMA: &str = "tokenrun";
 
 const DEFAULT_PORT: u16 = 5432;
-
-/// Who may read a file with a secret.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Secrecy {
-    /// Only its owner.
-    Kept,
-    /// It belongs to root, and root's group may read it besides.
-    RootsGroup,
-    /// Others may read it.
-    Open,
-    /// It is not a regular file.
-    NoFile,
-    /// It does not exist.
-    Absent,
-}
-
-/// Tells who may read a file.
-fn secrecy(around: &dyn Environment, path: &Path) -> Secrecy {
-    match around.status(path) {
-        None => Secrecy::Absent,
-        Some(found) if !found.is_file => Secrecy::NoFile,
-        Some(found) if found.mode & 0o077 == 0 => Secrecy::Kept,
-        Some(found) if found.is_roots && found.mode & 0o037 == 0 => Secrecy::RootsGroup,
-        Some(_) => Secrecy::Open,
-    }
-}
 
 /// A file's text.
 fn text_of(around: &dyn Environment, path: &Path) -> io::Result<String> {
@@ -58,10 +34,6 @@ fn list(options: &Options<'_>, name: &str) -> Option<Vec<String>> {
     Some(parts.collect())
 }
 
-fn flag(options: &Options<'_>, name: &str) -> Result<bool, BadSettings> {
-    Ok(options.number(name)? != Some(0))
-}
-
 /// The settings of a connection string. `application` is the program's name on the server.
 ///
 /// # Errors
@@ -74,7 +46,7 @@ pub fn resolve(
     let mut options = Options {
         table: ALL,
         given: said,
-        filed: Pairs::new(),
+        from_files: Pairs::new(),
         around,
     };
     add_service(&mut options)?;
@@ -99,6 +71,7 @@ pub fn resolve(
         ));
     }
     let mut servers = Servers::new(hosts);
+    servers.warnings = warnings;
     servers.connect_timeout = connect_timeout(&options)?;
     set_keepalives(&options, &mut servers)?;
     Ok(Settings {
@@ -118,7 +91,6 @@ pub fn resolve(
             ChannelBinding::Prefer,
         )?,
         schema,
-        warnings,
     })
 }
 
@@ -142,8 +114,8 @@ fn add_service(options: &mut Options<'_>) -> Result<(), BadSettings> {
         let shown = file.display().to_string();
         let text = text_of(options.around, &file)
             .map_err(|error| BadSettings::new(format!("{shown} can't be read: {error}")))?;
-        if let Some(pairs) = service::find(&text, &service, &shown)? {
-            options.filed = pairs;
+        if let Some(pairs) = files::service(&text, &service, &shown)? {
+            options.from_files = pairs;
             return Ok(());
         }
     }
@@ -159,47 +131,35 @@ fn refuse(options: &Options<'_>) -> Result<(), BadSettings> {
             return Err(BadSettings::of(option.name, "is not supported by tokenrun"));
         }
     }
-    let needs_primary = options.word(
-        "target_session_attrs",
-        &[
-            ("any", true),
-            ("read-write", true),
-            ("primary", true),
-            ("read-only", false),
-            ("standby", false),
-            ("prefer-standby", false),
-        ],
-        true,
-    )?;
-    if !needs_primary {
-        return Err(BadSettings::of(
-            "target_session_attrs",
-            "asks for a standby, where no token can be written; use read-write",
-        ));
+    let needs_primary = [
+        ("any", true),
+        ("read-write", true),
+        ("primary", true),
+        ("read-only", false),
+        ("standby", false),
+        ("prefer-standby", false),
+    ];
+    let refusal = "asks for a standby, where no token can be written; use read-write";
+    limit(options, "target_session_attrs", &needs_primary, refusal)?;
+    let without_gss = [("disable", true), ("prefer", true), ("require", false)];
+    let refusal = "is require, which tokenrun does not support";
+    limit(options, "gssencmode", &without_gss, refusal)?;
+    let in_order = [("disable", true), ("random", false)];
+    let refusal = "is random, which tokenrun does not support";
+    limit(options, "load_balance_hosts", &in_order, refusal)
+}
+
+/// Refuses some of an option's words: those with `false`.
+fn limit(
+    options: &Options<'_>,
+    name: &str,
+    words: &[(&str, bool)],
+    refusal: &str,
+) -> Result<(), BadSettings> {
+    match options.word(name, words, true)? {
+        true => Ok(()),
+        false => Err(BadSettings::of(name, refusal)),
     }
-    let without_gss = options.word(
-        "gssencmode",
-        &[("disable", true), ("prefer", true), ("require", false)],
-        true,
-    )?;
-    if !without_gss {
-        return Err(BadSettings::of(
-            "gssencmode",
-            "is require, which tokenrun does not support",
-        ));
-    }
-    let in_order = options.word(
-        "load_balance_hosts",
-        &[("disable", true), ("random", false)],
-        true,
-    )?;
-    if !in_order {
-        return Err(BadSettings::of(
-            "load_balance_hosts",
-            "is random, which tokenrun does not support",
-        ));
-    }
-    Ok(())
 }
 
 fn hosts(options: &Options<'_>) -> Result<Vec<Host>, BadSettings> {
@@ -333,7 +293,7 @@ fn passwords(
                 (name.as_ref().unwrap_or(to).as_str(), port.to_string())
             }
         };
-        host.password = passfile::find(&text, name, &port, dbname, user).map(Secret);
+        host.password = files::password(&text, name, &port, dbname, user).map(Secret);
     }
 }
 
@@ -359,113 +319,4 @@ fn set_keepalives(options: &Options<'_>, servers: &mut Servers) -> Result<(), Ba
     let milliseconds = positive("tcp_user_timeout")?;
     servers.user_timeout = milliseconds.map(|ms| Duration::from_millis(ms.into()));
     Ok(())
-}
-
-fn tls(options: &Options<'_>) -> Result<Tls, BadSettings> {
-    use SslMode::{Allow, Disable, Prefer, Require, VerifyCa, VerifyFull};
-    let said = options.get("sslrootcert");
-    let system = said.as_deref() == Some("system");
-    let default = if system { VerifyFull } else { Prefer };
-    let mode = options.word(
-        "sslmode",
-        &[
-            ("disable", Disable),
-            ("allow", Allow),
-            ("prefer", Prefer),
-            ("require", Require),
-            ("verify-ca", VerifyCa),
-            ("verify-full", VerifyFull),
-        ],
-        default,
-    )?;
-    if system && mode != VerifyFull {
-        return Err(BadSettings::of(
-            "sslmode",
-            "must be verify-full where sslrootcert is system",
-        ));
-    }
-    let exists = |path: &PathBuf| options.exists(path);
-    let file = said.filter(|_| !system).map(PathBuf::from);
-    let file = file.or_else(|| options.in_home(".postgresql/root.crt"));
-    let roots = if system {
-        Some(Roots::System)
-    } else {
-        file.clone().filter(exists).map(Roots::File)
-    };
-    if roots.is_none() && matches!(mode, VerifyCa | VerifyFull) {
-        let file = file.map_or_else(
-            || "~/.postgresql/root.crt".into(),
-            |f| f.display().to_string(),
-        );
-        return Err(BadSettings::new(format!(
-            "the root certificate file {file} does not exist: provide it, use sslrootcert=system, or change sslmode"
-        )));
-    }
-    let (min, max) = (
-        version(options, "ssl_min_protocol_version")?,
-        version(options, "ssl_max_protocol_version")?,
-    );
-    if max.is_some_and(|max| max < 2) {
-        return Err(BadSettings::of(
-            "ssl_max_protocol_version",
-            "asks for less than TLSv1.2, which tokenrun does not support",
-        ));
-    }
-    let (only_13, only_12) = (min == Some(3), max == Some(2));
-    if only_13 && only_12 {
-        return Err(BadSettings::of(
-            "ssl_min_protocol_version",
-            "is above ssl_max_protocol_version",
-        ));
-    }
-    Ok(Tls {
-        mode,
-        roots,
-        client: client_certificate(options, mode)?,
-        sni: flag(options, "sslsni")?,
-        only_13,
-        only_12,
-    })
-}
-
-/// The number after `TLSv1.`.
-fn version(options: &Options<'_>, name: &str) -> Result<Option<u8>, BadSettings> {
-    let words = [
-        ("TLSv1", Some(0)),
-        ("TLSv1.1", Some(1)),
-        ("TLSv1.2", Some(2)),
-        ("TLSv1.3", Some(3)),
-    ];
-    options.word(name, &words, None)
-}
-
-fn client_certificate(
-    options: &Options<'_>,
-    mode: SslMode,
-) -> Result<Option<ClientCertificate>, BadSettings> {
-    if mode == SslMode::Disable {
-        return Ok(None);
-    }
-    let file = |name: &str, default: &str| {
-        let said = options.get(name).map(PathBuf::from);
-        said.or_else(|| options.in_home(default))
-    };
-    let certificate = file("sslcert", ".postgresql/postgresql.crt");
-    let Some(certificate) = certificate.filter(|path| options.exists(path)) else {
-        return Ok(None);
-    };
-    let Some(key) = file("sslkey", ".postgresql/postgresql.key") else {
-        return Ok(None);
-    };
-    let shown = key.display();
-    match secrecy(options.around, &key) {
-        Secrecy::Kept | Secrecy::RootsGroup => Ok(Some(ClientCertificate { certificate, key })),
-        Secrecy::Open => Err(BadSettings::new(format!(
-            "others may read the private key file {shown}: chmod 600 {shown}"
-        ))),
-        Secrecy::NoFile | Secrecy::Absent => Err(BadSettings::new(format!(
-            "the certificate {} has no private key file {shown}",
-            certificate.display()
-        ))),
-    }
 }

@@ -2,16 +2,14 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::options::ALL;
 use super::resolve::resolve;
-use super::settings::{Settings, SslMode};
-use super::text::{is_conninfo, parse};
-use super::{passfile, service};
+use super::text::{ALL, is_conninfo, parse};
+use super::{Settings, files};
+use crate::store::net::host::Secret;
 use crate::store::net::host::{Host, PROBES, Settings as _};
 use crate::store::net::options::tests::Around;
 use crate::store::net::options::{BadSettings, Fate};
-use crate::store::net::secret::Secret;
-use crate::store::net::tls::Roots;
+use crate::store::net::tls::{Roots, SslMode};
 use crate::sys::socket::Keepalive;
 
 impl Around {
@@ -121,11 +119,11 @@ fn the_string_precedes_the_service_and_the_service_precedes_variables() {
 
 #[test]
 fn an_error_in_a_service_file_names_its_line() {
-    let wrong = |text| service::find(text, "s", "f").unwrap_err().to_string();
+    let wrong = |text| files::service(text, "s", "f").unwrap_err().to_string();
     assert!(wrong("[s]\nhost").contains("f, line 2"));
     assert!(wrong("[s]\nhots=x").contains("\"hots\""));
     assert!(wrong("[s]\nservice=t").contains("another"));
-    assert_eq!(service::find("[a]\nbroken", "s", "f"), Ok(None));
+    assert_eq!(files::service("[a]\nbroken", "s", "f"), Ok(None));
 }
 
 #[test]
@@ -135,7 +133,7 @@ fn a_password_comes_from_a_file_that_others_can_not_read() {
     let around = Around::default().file("/home/os/.pgpass", lines, 0o600);
     let password = |text| {
         let found = around.settings(text).unwrap();
-        assert_eq!(found.warnings, [""; 0]);
+        assert_eq!(found.servers.warnings, [""; 0]);
         found.servers.hosts[0]
             .password
             .clone()
@@ -149,9 +147,9 @@ fn a_password_comes_from_a_file_that_others_can_not_read() {
     let found = open.settings("host=h").unwrap();
     assert_eq!(found.servers.hosts[0].password, None);
     assert!(
-        found.warnings[0].contains("chmod 600"),
+        found.servers.warnings[0].contains("chmod 600"),
         "{:?}",
-        found.warnings
+        found.servers.warnings
     );
     let named = Around::default()
         .set("PGPASSFILE", "/secret")
@@ -254,8 +252,8 @@ proptest! {
                 let _ = resolve(pairs, &Around::default(), "x");
             }
         }
-        let _ = passfile::find(&text, "h", "1", "d", "u");
-        let _ = service::find(&text, "s", "f");
+        let _ = files::password(&text, "h", "1", "d", "u");
+        let _ = files::service(&text, "s", "f");
     }
 
     #[test]

@@ -1,14 +1,65 @@
-//! The two ways to write a connection string: a URL, and `key=value` pairs.
+//! The options of a connection string, and the two ways to write one: a URL, and `key=value` pairs.
 
-use super::options::known;
 use crate::store::net::address::Address;
-use crate::store::net::options::{BadSettings, Pairs};
+use crate::store::net::options::{BadSettings, Known, Pairs, options};
+
+/// The option that names the schema that the tables are in.
+pub const SCHEMA: &str = "tokenrun_schema";
+
+/// Every option of libpq, and its treatment here.
+pub const ALL: &[Known] = options![
+    "service" "PGSERVICE" Used,
+    "host" "PGHOST" Used,
+    "hostaddr" "PGHOSTADDR" Used,
+    "port" "PGPORT" Used,
+    "dbname" "PGDATABASE" Used,
+    "user" "PGUSER" Used,
+    "password" "PGPASSWORD" Used,
+    "passfile" "PGPASSFILE" Used,
+    "channel_binding" "PGCHANNELBINDING" Used,
+    "connect_timeout" "PGCONNECT_TIMEOUT" Used,
+    "options" "PGOPTIONS" Used,
+    "application_name" "PGAPPNAME" Used,
+    "fallback_application_name" "" Used,
+    "keepalives" "" Used,
+    "keepalives_idle" "" Used,
+    "keepalives_interval" "" Used,
+    "keepalives_count" "" Used,
+    "tcp_user_timeout" "" Used,
+    "sslmode" "PGSSLMODE" Used,
+    "sslrootcert" "PGSSLROOTCERT" Used,
+    "sslcert" "PGSSLCERT" Used,
+    "sslkey" "PGSSLKEY" Used,
+    "sslsni" "PGSSLSNI" Used,
+    "ssl_min_protocol_version" "PGSSLMINPROTOCOLVERSION" Used,
+    "ssl_max_protocol_version" "PGSSLMAXPROTOCOLVERSION" Used,
+    "target_session_attrs" "PGTARGETSESSIONATTRS" Used,
+    "gssencmode" "PGGSSENCMODE" Used,
+    "load_balance_hosts" "PGLOADBALANCEHOSTS" Used,
+    "tokenrun_schema" "" Used,
+    "client_encoding" "PGCLIENTENCODING" Harmless,
+    "sslcompression" "PGSSLCOMPRESSION" Harmless,
+    "krbsrvname" "PGKRBSRVNAME" Harmless,
+    "gsslib" "PGGSSLIB" Harmless,
+    "sslpassword" "" Refused,
+    "sslcrl" "PGSSLCRL" Refused,
+    "sslcrldir" "PGSSLCRLDIR" Refused,
+    "sslcertmode" "PGSSLCERTMODE" Refused,
+    "sslnegotiation" "PGSSLNEGOTIATION" Refused,
+    "requirepeer" "PGREQUIREPEER" Refused,
+    "require_auth" "PGREQUIREAUTH" Refused,
+    "gssdelegation" "PGGSSDELEGATION" Refused,
+    "replication" "" Refused,
+];
+
+pub fn known(name: &str) -> Option<&'static Known> {
+    ALL.iter().find(|known| known.name == name)
+}
 
 const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 
-/// Whether a text is meant as a connection string: a PostgreSQL URL, or pairs that begin with an
+/// True if a text is meant as a connection string: a PostgreSQL URL, or pairs that begin with an
 /// option of libpq.
-#[must_use]
 pub fn is_conninfo(text: &str) -> bool {
     let text = text.trim_start();
     SCHEMES.iter().any(|scheme| text.starts_with(scheme))

@@ -119,7 +119,7 @@ fn what_is_said_of_a_connection_is_pinned() {
         ("secured", SECURED),
         ("pooled", &[("secured", ON), ("pooler", "one")]),
     ] {
-        use SslMode::{Prefer, Require, VerifyCa, VerifyFull};
+        use crate::store::net::tls::SslMode::{Prefer, Require, VerifyCa, VerifyFull};
         for mode in [Prefer, Require, VerifyCa, VerifyFull] {
             for roots in [None, Some(Roots::System)] {
                 let case = format!("{name}, {mode:?}, {roots:?}");
