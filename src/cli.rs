@@ -5,7 +5,6 @@ mod explained;
 mod forgiving;
 mod instant;
 pub mod keys;
-pub(crate) mod nearest;
 mod settings;
 pub mod topics;
 mod unusable;
@@ -13,7 +12,7 @@ pub(crate) mod values;
 
 use std::ffi::OsString;
 
-pub(crate) use self::explained::{explained, nothing_asked};
+pub(crate) use self::explained::{explained, nearest, nothing_asked};
 pub(crate) use self::forgiving::rewritten;
 pub(crate) use self::instant::GivenTime;
 #[cfg(test)]
@@ -33,7 +32,6 @@ pub(crate) fn version_alone(arguments: &[OsString]) -> Option<&'static str> {
 }
 
 /// The variables that are read as options of a command or of its verbs.
-#[must_use]
 pub fn variables(command: &clap::Command) -> Vec<String> {
     let arguments = command.get_arguments().chain(
         command

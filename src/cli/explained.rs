@@ -5,7 +5,6 @@ use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use super::nearest::nearest;
 use super::unusable::{Unusable, set_by};
 use super::values::Refused;
 
@@ -42,7 +41,7 @@ pub(crate) fn explained(
     }
 }
 
-/// Whether it is the help of a run, and not all of it.
+/// The line asks for the help of a run, and not for all of it.
 fn asks_for_short_help(error: &clap::Error, arguments: &[OsString]) -> bool {
     let mut own = arguments.iter().skip(1).take_while(|word| *word != "--");
     let first = arguments.get(1).map(|word| word.to_string_lossy());
@@ -96,7 +95,7 @@ fn before<'a>(arguments: &'a [OsString], word: &str) -> Option<&'a str> {
     arguments.get(at.checked_sub(1)?)?.to_str()
 }
 
-/// Whether the word before this one is an option that takes its value after an equals sign.
+/// The word before this one is an option that takes its value after an equals sign.
 fn takes_equals(command: &clap::Command, arguments: &[OsString], word: &str) -> bool {
     let option = before(arguments, word).and_then(|it| it.strip_prefix("--"));
     let mut all = command.get_arguments();
@@ -318,4 +317,11 @@ fn words_of(error: &clap::Error, kind: ContextKind) -> Vec<String> {
         Some(ContextValue::Strings(words)) => words.clone(),
         _ => Vec::new(),
     }
+}
+
+/// The word that differs from this one by the fewest edits, if those are few for its length.
+pub(crate) fn nearest<'w>(word: &str, words: impl Iterator<Item = &'w str>) -> Option<&'w str> {
+    let edits = |other: &&str| strsim::damerau_levenshtein(word, other);
+    let near = words.min_by_key(edits)?;
+    (edits(&near) <= (word.len() / 3).max(1)).then_some(near)
 }

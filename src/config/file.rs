@@ -6,7 +6,6 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use super::Refusal;
 use crate::exit;
 use crate::sys::place::Place;
 use crate::sys::user::effective_id;
@@ -33,7 +32,7 @@ pub(super) const CONFIGURATION: Role = Role {
 pub enum Missing {
     /// It sets nothing.
     Fine,
-    /// The same; also for a directory that this user can't enter, which is not its home: a
+    /// It sets nothing; also for a directory that this user can't enter, which is not its home: a
     /// container's user without a name has another user's.
     FineAndUnreachableToo,
     /// An error: the file was named.
@@ -144,7 +143,6 @@ impl Role {
     }
 
     /// One line about a file.
-    #[must_use]
     pub fn refused(&self, path: &Path, text: &str) -> Refusal {
         Refusal {
             code: exit::CONFIG,
@@ -174,4 +172,14 @@ pub(super) fn at_line(path: &Path, line: usize, text: &str) -> Refusal {
         code: exit::CONFIG,
         text: format!("{}:{line}: {text}", path.display()),
     }
+}
+
+/// Why a configuration file can't be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
+pub struct Refusal {
+    /// The exit code.
+    pub code: u8,
+    /// One line: which file, which line of it, what is wrong, what to do.
+    pub text: String,
 }

@@ -4,12 +4,12 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 
 use super::acts::Raise;
-use super::shared::action::{Action, Context};
 use super::shared::failure::Failure;
 use super::shared::groups::unknown_group;
 use super::shared::options::{LogOptions, StoreOptions};
-use super::shared::printing::print_json;
 use super::shared::stores::known_store;
+use super::shared::terminal::print_json;
+use super::shared::{Action, Context};
 use crate::cli::values;
 use crate::exit::{self, Exit};
 use crate::report::fence::{Marked, Verified, advanced, behind, current, not_granted, stale};
@@ -65,10 +65,6 @@ pub(super) struct Advance {
 }
 
 impl Action for Verify {
-    fn store(&self) -> Option<&StoreOptions> {
-        Some(&self.store)
-    }
-
     fn style(&self) -> Style {
         self.log.style()
     }
@@ -96,10 +92,6 @@ impl Action for Verify {
 }
 
 impl Action for Advance {
-    fn store(&self) -> Option<&StoreOptions> {
-        Some(&self.store)
-    }
-
     fn style(&self) -> Style {
         self.log.style()
     }

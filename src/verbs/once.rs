@@ -4,12 +4,11 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 
 use super::acts::Forget;
-use super::shared::action::{Action, Context};
 use super::shared::groups::unknown_group;
 use super::shared::options::{ScreenOptions, StoreOptions};
-use super::shared::printing::{print, print_json};
-use super::shared::screen::screen;
 use super::shared::stores::known_store;
+use super::shared::terminal::{print, print_json, screen};
+use super::shared::{Action, Context};
 use crate::cli::values;
 use crate::exit::Exit;
 use crate::report::{json, tables};
@@ -37,10 +36,6 @@ pub(super) struct OnceList {
 }
 
 impl Action for OnceList {
-    fn store(&self) -> Option<&StoreOptions> {
-        Some(&self.store)
-    }
-
     /// The newest first.
     fn run(&self, context: &mut Context<'_>) -> Result<Exit> {
         let mut store = known_store(&self.store, context.log)?;

@@ -8,15 +8,13 @@ use anyhow::{Context as _, Result};
 
 use super::super::shared::failure::{Failure, STORE_FAILED};
 use super::super::shared::groups::unknown_group;
-use super::order::Wish;
 use crate::exit::{self, Exit};
 use crate::report::acts::{ActObject, Performed, done, has_it, held, nothing, stays_paused};
 use crate::report::log::Log;
 use crate::report::printable::quoted;
 use crate::report::rfc3339;
 use crate::run::ending::of_trouble;
-use crate::store::Trouble;
-use crate::store::{Reading, Store, StoreError, check_reader};
+use crate::store::{Reading, Store, StoreError, Trouble, check_reader};
 use crate::sys::random;
 use crate::token::operator::{Effect, perform};
 use crate::token::{
@@ -33,6 +31,31 @@ const TRIES: u32 = 100;
 
 /// The pause before the next try.
 const PAUSE: Duration = Duration::from_millis(20);
+
+/// What an operator wishes: an act, or what becomes one by the row and its time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Wish {
+    /// No new grants, for this long, or until they are allowed again.
+    Pause(Option<Duration>),
+    /// Grants again.
+    Resume {
+        /// Although another operator has paused them.
+        others: bool,
+    },
+    /// The token goes to this client next, and another client that runs the job now ends it.
+    Move(ClientId),
+    Act(Act),
+}
+
+impl Wish {
+    /// The client that is to get the token next.
+    pub(crate) const fn target(&self) -> Option<&ClientId> {
+        match self {
+            Self::Act(Act::Handoff(to)) | Self::Move(to) => Some(to),
+            _ => None,
+        }
+    }
+}
 
 /// What came of a wish for one group.
 #[derive(Debug)]
@@ -72,9 +95,6 @@ pub(crate) enum ToCome {
 }
 
 /// Carries a wish out, unless the row has that state already.
-///
-/// # Errors
-/// If the store is unusable, the group is unknown, or other clients write without end.
 pub(crate) fn act(
     store: &mut dyn Store,
     group: &GroupName,
@@ -262,7 +282,7 @@ fn attempt(
     }
 }
 
-/// Whether the act would change only the version and the time of the request.
+/// The act would change only the version and the time of the request.
 fn is_same(to: &Row, row: &Row, act: &Act) -> bool {
     let mut to = to.clone();
     to.version = row.version;

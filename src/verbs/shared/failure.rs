@@ -7,6 +7,7 @@ use std::io;
 
 use crate::cli::Unusable;
 use crate::exit;
+use crate::report::log::Log;
 use crate::report::message::{Level, Message};
 use crate::run::ending::of_trouble;
 use crate::store::StoreError;
@@ -94,6 +95,12 @@ pub(crate) fn reported(error: &anyhow::Error) -> Reported {
 /// The exit code of an error.
 pub(crate) fn code_of(error: &anyhow::Error) -> u8 {
     reported(error).code
+}
+
+/// Writes a warning.
+pub(crate) fn warn(log: &mut Log, event: &'static str, text: String) {
+    let level = Level::Warning;
+    log.write(&Message::new(level, event, text), false);
 }
 
 #[cfg(test)]

@@ -10,9 +10,6 @@ use crate::token::operator::EVERY_GROUP;
 use crate::token::{GroupName, Groups, Memory};
 
 /// Refuses names of groups that have never been seen. A pattern may match nothing.
-///
-/// # Errors
-/// If there is such a name.
 pub(crate) fn known(listing: &Listing, groups: &Groups, store: &str) -> Result<()> {
     let is_known = |name: &&GroupName| {
         let readable = listing.rows.iter().any(|row| row.group == **name);
@@ -37,9 +34,6 @@ pub(crate) fn all_of(listing: &Listing) -> Vec<GroupName> {
 }
 
 /// What the store may have forgotten, as a run would see it now.
-///
-/// # Errors
-/// If the store can't be read.
 pub(crate) fn memory(store: &mut dyn Store) -> Result<Memory> {
     let reading = store.read(&every_group()?);
     let reading = reading?;
@@ -47,9 +41,6 @@ pub(crate) fn memory(store: &mut dyn Store) -> Result<Memory> {
 }
 
 /// The name that stands for every group, which no group has.
-///
-/// # Errors
-/// If it is no name: a bug.
 pub(crate) fn every_group() -> Result<GroupName> {
     let every = GroupName::new(EVERY_GROUP);
     every.context("a bug")
