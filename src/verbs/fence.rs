@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 
 use super::acts::Raise;
 use super::shared::failure::Failure;
-use super::shared::groups::unknown_group;
+use super::shared::groups::known_row;
 use super::shared::options::{LogOptions, StoreOptions};
 use super::shared::stores::known_store;
 use super::shared::terminal::print_json;
@@ -71,9 +71,7 @@ impl Action for Verify {
 
     fn run(&self, context: &mut Context<'_>) -> Result<Exit> {
         let mut store = known_store(&self.store, context.log)?;
-        let Some(row) = store.read(&self.group)?.row else {
-            return Err(unknown_group(store.name(), &self.group).into());
-        };
+        let row = known_row(store.as_mut(), &self.group)?;
         let is_current = row.fence == self.fence;
         if self.json {
             print_json(&[Verified {

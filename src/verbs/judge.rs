@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use clap::Args;
 
-use super::shared::failure::Failure;
+use super::shared::failure::kept_changing;
 use super::shared::groups::every_group;
-use super::shared::node::actor;
+use super::shared::node::{actor, new_version};
 use super::shared::options::RecordOptions;
 use super::shared::stores::known_store;
 use super::shared::terminal::print_json;
@@ -19,9 +19,8 @@ use crate::report::asking::all;
 use crate::report::incarnation::{is_another, is_settled, judged};
 use crate::report::log::Style;
 use crate::store::unknown_incarnation;
-use crate::sys::random;
 use crate::token::operator::Judgement;
-use crate::token::{Incarnation, Served, Swapped, Version};
+use crate::token::{Incarnation, Served, Swapped};
 
 /// How long after it was sent the note may still be written.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -132,8 +131,7 @@ impl Judging {
                     false => Ok(Exit::OK),
                 };
             }
-            let bits = random::bits64().context("cannot read random bytes")?;
-            let note = memory.judged(incarnation, trusted, now, Version::from_random(bits));
+            let note = memory.judged(incarnation, trusted, now, new_version()?);
             let mut swap = memory.swap(note, now, LIMIT);
             swap.act = judgement.record(&swap.to, actor.clone()).map(Box::new);
             let at = match store.note(&swap) {
@@ -155,10 +153,7 @@ impl Judging {
                 false => Ok(Exit::OK),
             };
         }
-        let text = format!(
-            "the note of {} kept changing; gave up after {TRIES} conflicts, and nothing was changed; try again",
-            store.name()
-        );
-        Err(Failure::new(exit::UNAVAILABLE, "conflicts", text).into())
+        let note = format_args!("the note of {}", store.name());
+        Err(kept_changing(note, TRIES).into())
     }
 }

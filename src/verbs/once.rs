@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 
 use super::acts::Forget;
-use super::shared::groups::unknown_group;
+use super::shared::groups::known_row;
 use super::shared::options::{ScreenOptions, StoreOptions};
 use super::shared::stores::known_store;
 use super::shared::terminal::{print, print_json, screen};
@@ -40,10 +40,8 @@ impl Action for OnceList {
     fn run(&self, context: &mut Context<'_>) -> Result<Exit> {
         let mut store = known_store(&self.store, context.log)?;
         let group = self.group.as_ref();
-        if let Some(group) = group
-            && store.read(group)?.row.is_none()
-        {
-            return Err(unknown_group(store.name(), group).into());
+        if let Some(group) = group {
+            known_row(store.as_mut(), group)?;
         }
         let marks = store.once_marks(group)?;
         if self.json {

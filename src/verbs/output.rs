@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 
 use super::shared::failure::Failure;
-use super::shared::groups::unknown_group;
+use super::shared::groups::known_row;
 use super::shared::options::StoreOptions;
 use super::shared::stores::known_store;
 use super::shared::terminal::{print_json, put_bytes, tell};
@@ -42,9 +42,7 @@ impl Action for Output {
         let mut store = known_store(&self.store, context.log)?;
         let store = store.as_mut();
         let group = &self.group;
-        let Some(row) = store.read(group)?.row else {
-            return Err(unknown_group(store.name(), group).into());
-        };
+        let row = known_row(store, group)?;
         let Some(record) = store.output(group, self.run)? else {
             if self.json {
                 print_json::<Object<'_>>(&[])?;

@@ -4,10 +4,11 @@
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 
-use super::super::shared::failure::{Failure, STORE_FAILED};
+use super::super::shared::failure::{Failure, STORE_FAILED, kept_changing};
 use super::super::shared::groups::unknown_group;
+use super::super::shared::node::new_version;
 use crate::exit::{self, Exit};
 use crate::report::acts::{ActObject, Performed, done, has_it, held, nothing, stays_paused};
 use crate::report::log::Log;
@@ -15,11 +16,10 @@ use crate::report::printable::quoted;
 use crate::report::rfc3339;
 use crate::run::ending::of_trouble;
 use crate::store::{Reading, Store, StoreError, Trouble, check_reader};
-use crate::sys::random;
 use crate::token::operator::{Effect, perform};
 use crate::token::{
     Act, ActRecord, Actor, ClientId, GroupName, Others, Pause, Row, SessionId, State, StoreTime,
-    Swapped, Version,
+    Swapped,
 };
 
 /// How long after it was sent an act may still happen.
@@ -231,12 +231,9 @@ fn make(
             None => thread::sleep(PAUSE),
         }
     }
-    let text = format!(
-        "the row of {} in {} kept changing; gave up after {TRIES} conflicts, and nothing was changed; try again",
-        quoted(group.as_str()),
-        store.name()
-    );
-    Err(Failure::new(exit::UNAVAILABLE, "conflicts", text).into())
+    let name = quoted(group.as_str());
+    let row = format_args!("the row of {name} in {}", store.name());
+    Err(kept_changing(row, TRIES).into())
 }
 
 /// One try. `None`: another client wrote the row, or the store was slow.
@@ -247,8 +244,7 @@ fn attempt(
     row: &Row,
     now: &StoreTime,
 ) -> Result<Option<Made>> {
-    let bits = random::bits64().context("cannot read random bytes")?;
-    let version = Version::from_random(bits);
+    let version = new_version()?;
     let act = act_of(wish, actor, now);
     if let Act::Forget(key) = &act {
         let found = store.once(&row.group, key);

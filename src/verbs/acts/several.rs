@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use super::super::names::is_known;
 use super::super::shared::failure::{Failure, code_of, reported};
-use super::super::shared::groups::{all_of, unknown_group};
+use super::super::shared::groups::{all_of, known_row, unknown_group};
 use super::super::shared::node::about;
 use super::super::shared::options::RecordOptions;
 use super::super::shared::terminal::{self, agrees, print_json};
@@ -146,11 +146,7 @@ fn selected(store: &mut dyn Store, order: &Order<'_>) -> Result<Vec<GroupName>> 
     let wanted = &order.groups;
     match wanted.single() {
         Some(group) if order.wish.target().is_none() => return Ok(vec![group.clone()]),
-        Some(group) => {
-            let reading = store.read(group)?;
-            let known = reading.row.map(|row| vec![row.group]);
-            return known.ok_or_else(|| unknown_group(store.name(), group).into());
-        }
+        Some(group) => return Ok(vec![known_row(store, group)?.group]),
         None => {}
     }
     let listing = store.list()?;

@@ -48,6 +48,14 @@ pub(crate) fn not_written(what: impl Display, error: &io::Error) -> Failure {
     Failure::new(exit::DENIED, "not_written", text)
 }
 
+/// A write that other clients' writes got ahead of each time.
+pub(crate) fn kept_changing(what: impl Display, tries: u32) -> Failure {
+    let text = format!(
+        "{what} kept changing; gave up after {tries} conflicts, and nothing was changed; try again"
+    );
+    Failure::new(exit::UNAVAILABLE, "conflicts", text)
+}
+
 /// What the user sees of an error.
 #[derive(Debug)]
 pub(crate) struct Reported {
@@ -99,8 +107,7 @@ pub(crate) fn code_of(error: &anyhow::Error) -> u8 {
 
 /// Writes a warning.
 pub(crate) fn warn(log: &mut Log, event: &'static str, text: String) {
-    let level = Level::Warning;
-    log.write(&Message::new(level, event, text), false);
+    log.write(&Message::new(Level::Warning, event, text), false);
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::exit;
 use crate::report::printable::quoted;
 use crate::store::{Listing, Store};
 use crate::token::operator::EVERY_GROUP;
-use crate::token::{GroupName, Groups, Memory};
+use crate::token::{GroupName, Groups, Memory, Row};
 
 /// Refuses names of groups that have never been seen. A pattern may match nothing.
 pub(crate) fn known(listing: &Listing, groups: &Groups, store: &str) -> Result<()> {
@@ -20,6 +20,12 @@ pub(crate) fn known(listing: &Listing, groups: &Groups, store: &str) -> Result<(
         Some(name) => Err(unknown_group(store, name).into()),
         None => Ok(()),
     }
+}
+
+/// The row of a group, which must have been seen.
+pub(crate) fn known_row(store: &mut dyn Store, group: &GroupName) -> Result<Row> {
+    let row = store.read(group)?.row;
+    row.ok_or_else(|| unknown_group(store.name(), group).into())
 }
 
 /// The groups of a listing, by name, also those whose row is unreadable.

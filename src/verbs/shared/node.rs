@@ -11,7 +11,9 @@ use crate::report::message::Subject;
 use crate::run::environment;
 use crate::store::url::{NodeEnvironment, state_directory};
 use crate::sys::{process, random, user};
-use crate::token::{About, Actor, Claim, ClientId, GroupName, Row, SessionId, Timing, Wishes};
+use crate::token::{
+    About, Actor, Claim, ClientId, GroupName, Row, SessionId, Timing, Version, Wishes,
+};
 
 /// The subject of a verb's messages: a group, and this host.
 pub(crate) fn about(group: &GroupName) -> Subject {
@@ -35,6 +37,12 @@ pub(crate) fn actor(reason: Option<&String>) -> Actor {
 pub(crate) fn new_session() -> Result<SessionId> {
     let bits = random::bits128().context("cannot read random bytes")?;
     Ok(SessionId::from_random(bits))
+}
+
+/// A new version of a row or of a note.
+pub(crate) fn new_version() -> Result<Version> {
+    let bits = random::bits64().context("cannot read random bytes")?;
+    Ok(Version::from_random(bits))
 }
 
 /// A claim for a query of the rule. No run makes it. The next run of a group probably has the options
