@@ -21,7 +21,7 @@ use crate::exit::Exit;
 use crate::report::log::Style;
 use crate::run::machine::Wait;
 use crate::store::open::Opened;
-use crate::token::{Act, ClientId, Fence, GroupName, GroupPattern, OnceKey};
+use crate::token::{Act, ClientId, Fence, GroupName, GroupPattern, Groups, OnceKey};
 
 // An act on one group.
 #[derive(Debug, Args)]
@@ -216,11 +216,9 @@ impl Ordering for Pause {
 
 impl Ordering for Resume {
     fn order(&self) -> Order<'_> {
-        let mut order = self.on.order("resume", Wish::Resume { others: self.force });
-        if order.groups.single().is_some() {
-            order.wish = Wish::Resume { others: true };
-        }
-        order
+        let is_single = Groups::from(self.on.group.clone()).single().is_some();
+        let others = self.force || is_single;
+        self.on.order("resume", Wish::Resume { others })
     }
 }
 
