@@ -31,7 +31,7 @@ use self::names::{NamesLine, PrintNames};
 use self::run::Run;
 use self::run::hooks::{HOOK_KEEPER, Keep};
 use self::shared::{Action, own_order};
-use crate::cli::{self, Misread, Origins, Read, Unusable};
+use crate::cli::{self, Misread, Origins, Parsed, Unusable};
 
 const ABOUT: &str = "Runs a job on one node at a time, keeps it on that node while it is well, \
 and moves it by itself when the node dies, with nothing but a database";
@@ -196,7 +196,7 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Line, Unusable> {
     }
     if is_plain_run(arguments) {
         match cli::read::<PlainRun>(arguments, settable) {
-            Ok(Read { options, origins }) => {
+            Ok(Parsed { options, origins }) => {
                 return Line::checked(Box::new(options.run), origins);
             }
             Err(Misread::File(unusable)) => return Err(unusable),
@@ -213,19 +213,19 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Line, Unusable> {
         return Ok(Line::internal(Box::new(Keep(order))));
     }
     if let Some((names, arguments)) = names::rewritten(arguments) {
-        let Read {
+        let Parsed {
             options: line,
             origins,
         } = read::<NamesLine>(&arguments)?;
         return Line::checked(Box::new(PrintNames { names, line }), origins);
     }
-    let Read { options, origins } = read::<Cli>(arguments)?;
+    let Parsed { options, origins } = read::<Cli>(arguments)?;
     Line::checked(options.action(), origins)
 }
 
 fn read<P: clap::CommandFactory + clap::FromArgMatches>(
     arguments: &[OsString],
-) -> Result<Read<P>, Unusable> {
+) -> Result<Parsed<P>, Unusable> {
     cli::read(arguments, settable).map_err(|misread| match misread {
         Misread::Line(error) => cli::explained(&error, arguments, command()),
         Misread::File(unusable) => unusable,

@@ -107,10 +107,8 @@ fn takes_equals(command: &clap::Command, arguments: &[OsString], word: &str) -> 
 fn variables_in(error: &clap::Error, command: &clap::Command, arguments: &[OsString]) -> String {
     let own = || arguments.iter().skip(1).take_while(|word| *word != "--");
     let is_written = |word: &str| own().any(|it| it.to_string_lossy().starts_with(word));
-    let about = words_of(error, ContextKind::InvalidArg)
-        .into_iter()
-        .chain(words_of(error, ContextKind::PriorArg));
-    let about: Vec<String> = about.collect();
+    let mut about = words_of(error, ContextKind::InvalidArg);
+    about.extend(words_of(error, ContextKind::PriorArg));
     let mut said = String::new();
     for option in command.get_arguments() {
         let (Some(long), Some(variable)) = (option.get_long(), option.get_env()) else {
@@ -150,8 +148,8 @@ fn problem(error: &clap::Error) -> String {
             possible_values(error)
         ),
         ErrorKind::ValueValidation => {
-            let why = error.source().map(|why| format!(": {why}"));
-            let why = why.unwrap_or_default();
+            let source = error.source().map(|why| format!(": {why}"));
+            let why = source.unwrap_or_default();
             format!("invalid value '{value}' for '{option}'{why}")
         }
         ErrorKind::NoEquals => format!("'{option}' takes its value after an equals sign"),
@@ -290,12 +288,11 @@ fn unexpected(command: &clap::Command, word: &str) -> String {
 
 /// The wrong word.
 fn invalid(error: &clap::Error) -> Option<String> {
-    let kinds = [ContextKind::InvalidArg, ContextKind::InvalidSubcommand];
-    let kinds = match error.kind() {
-        ErrorKind::ArgumentConflict => &kinds[1..],
-        _ => &kinds,
+    let option = match error.kind() {
+        ErrorKind::ArgumentConflict => None,
+        _ => text_in(error, ContextKind::InvalidArg),
     };
-    kinds.iter().find_map(|kind| text_in(error, *kind))
+    option.or_else(|| text_in(error, ContextKind::InvalidSubcommand))
 }
 
 /// The option of this command that a word is most like, if it is like one.

@@ -16,7 +16,7 @@ use crate::report::settings::{Effective, Origin};
 use crate::store::open::without_password;
 
 /// A parsed command line, with the settings of the files.
-pub(crate) struct Read<P> {
+pub(crate) struct Parsed<P> {
     pub(crate) options: P,
     /// Where they come from.
     pub(crate) origins: Origins,
@@ -50,7 +50,10 @@ impl From<clap::Error> for Misread {
 }
 
 /// Parses a line, and reads the files if the command uses a store.
-pub(crate) fn read<P>(arguments: &[OsString], settable: fn() -> Command) -> Result<Read<P>, Misread>
+pub(crate) fn read<P>(
+    arguments: &[OsString],
+    settable: fn() -> Command,
+) -> Result<Parsed<P>, Misread>
 where
     P: CommandFactory + FromArgMatches,
 {
@@ -84,7 +87,7 @@ where
     }
     let used_names = used.iter().map(|it| it.key.name.clone()).collect();
     let options = P::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
-    Ok(Read {
+    Ok(Parsed {
         options,
         origins: Origins {
             matches,

@@ -17,14 +17,17 @@ pub struct Role {
     pub title: &'static str,
     /// What else a user can do, after a remedy.
     pub otherwise: &'static str,
-    /// No such file is longer, in bytes, with the message for one that is.
-    pub longest: (u64, &'static str),
+    /// No such file is longer, in bytes.
+    pub longest: u64,
+    /// What is wrong with a file that is longer.
+    pub too_long: &'static str,
 }
 
 pub(super) const CONFIGURATION: Role = Role {
     title: "the configuration file",
     otherwise: ", or read none: --config ''",
-    longest: (1 << 20, "is longer than 1 MiB: it is no configuration file"),
+    longest: 1 << 20,
+    too_long: "is longer than 1 MiB: it is no configuration file",
 };
 
 /// What a missing file means.
@@ -125,12 +128,11 @@ impl Role {
     }
 
     fn text_of(&self, path: &Path, file: File) -> Result<String, Refusal> {
-        let (longest, too_long) = self.longest;
         let mut bytes = Vec::new();
-        let read = file.take(longest + 1).read_to_end(&mut bytes);
+        let read = file.take(self.longest + 1).read_to_end(&mut bytes);
         read.map_err(|error| self.unreadable(path, &error))?;
-        if bytes.len() as u64 > longest {
-            return Err(self.refused(path, too_long));
+        if bytes.len() as u64 > self.longest {
+            return Err(self.refused(path, self.too_long));
         }
         String::from_utf8(bytes).map_err(|error| {
             let before = error

@@ -280,12 +280,12 @@ impl<T: Ordering> Action for T {
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Exit> {
-        act(&self.order(), context)
+        carry_out(&self.order(), context)
     }
 }
 
 /// An operator's act on one or several groups.
-fn act(order: &Order<'_>, context: &mut Context<'_>) -> Result<Exit> {
+fn carry_out(order: &Order<'_>, context: &mut Context<'_>) -> Result<Exit> {
     let log = &mut *context.log;
     several::check(order)?;
     if let Some(group) = order.groups.single() {
@@ -294,5 +294,5 @@ fn act(order: &Order<'_>, context: &mut Context<'_>) -> Result<Exit> {
     let Opened { mut store, locks } =
         known_store_with_locks(&order.record.store, LISTING_TIMEOUT, log)?;
     let actor = actor(order.record.reason.as_ref());
-    several::acts(store.as_mut(), order, &actor, locks.as_deref(), log)
+    several::act_on_each(store.as_mut(), order, &actor, locks.as_deref(), log)
 }

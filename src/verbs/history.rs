@@ -76,8 +76,7 @@ impl Action for History {
     /// Shows runs, acts of operators, and on request refusals, the newest first. A run whose job could
     /// not start is one of them.
     fn run(&self, context: &mut Context<'_>) -> Result<Exit> {
-        let mut store = known_store(&self.store, context.log)?;
-        let store = store.as_mut();
+        let store = &mut *known_store(&self.store, context.log)?;
         let groups = self.groups.groups();
         let listing = store.list()?;
         let now = listing.now.stamp.wall;
@@ -95,9 +94,8 @@ impl Action for History {
         let runs = runs.into_iter().map(Box::new);
         let mut entries: Vec<Entry> = runs.map(Entry::Run).collect();
         if self.client.is_none() && self.outcome.is_empty() {
-            let acts = acts(store, self.limit, &groups, span)?;
-            let acts = acts.into_iter().map(Box::new).map(Entry::Act);
-            entries = merged(entries, acts.collect());
+            let acts = acts(store, self.limit, &groups, span)?.into_iter();
+            entries = merged(entries, acts.map(Box::new).map(Entry::Act).collect());
         }
         let refusals = refusals.into_iter().map(Box::new).map(Entry::Refusal);
         entries = merged(entries, refusals.collect());

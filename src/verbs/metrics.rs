@@ -36,13 +36,8 @@ pub(super) struct Metrics {
 impl Action for Metrics {
     /// After everything else, a row that can't be read is an error.
     fn run(&self, context: &mut Context<'_>) -> Result<Exit> {
-        let mut store = known_store_beside(
-            &self.store,
-            "--textfile",
-            self.textfile.as_deref(),
-            context.log,
-        )?;
-        let store = store.as_mut();
+        let textfile = self.textfile.as_deref();
+        let store = &mut *known_store_beside(&self.store, "--textfile", textfile, context.log)?;
         let listing = store.list()?;
         let memory = memory(store)?;
         let wanted = |row: &Row| self.group.as_ref().is_none_or(|group| row.group == *group);

@@ -39,8 +39,7 @@ pub(super) struct Output {
 
 impl Action for Output {
     fn run(&self, context: &mut Context<'_>) -> Result<Exit> {
-        let mut store = known_store(&self.store, context.log)?;
-        let store = store.as_mut();
+        let store = &mut *known_store(&self.store, context.log)?;
         let group = &self.group;
         let row = known_row(store, group)?;
         let Some(record) = store.output(group, self.run)? else {

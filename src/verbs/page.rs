@@ -196,9 +196,9 @@ fn group(
         now: listing.now.clone(),
         queues: Vec::new(),
     };
-    let runs = runs(&own, over, &RunQuery::default());
-    let mut runs: Vec<&RunRecord> = runs.iter().collect();
+    let mut runs = runs(&own, over, &RunQuery::default());
     runs.sort_by_key(|run| (run.started_at, run.fence));
+    let runs: Vec<&RunRecord> = runs.iter().collect();
     let acts = others.acts.iter().filter(|act| act.group == row.group);
     let mut acts: Vec<&ActRecord> = acts.collect();
     acts.sort_by_key(|act| act.at);

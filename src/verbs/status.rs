@@ -84,8 +84,7 @@ impl Action for Status {
     /// With an interval again and again, until the reader has gone. An unreadable row hides no other: it
     /// is shown as unreadable, and the exit code says so.
     fn run(&self, context: &mut Context<'_>) -> Result<Exit> {
-        let mut store = known_store(&self.store, context.log)?;
-        let store = store.as_mut();
+        let store = &mut *known_store(&self.store, context.log)?;
         if let Some(every) = self.watch {
             return watch(every.max(LEAST_WATCH), self.screen, |screen| {
                 look(store, self, screen).map(|shown| shown.text)
@@ -107,11 +106,8 @@ fn look(store: &mut dyn Store, options: &Status, screen: &Screen) -> Result<Show
     let memory = memory(store)?;
     let wanted: Groups = options.group.clone().into();
     known(&listing, &wanted, store.name())?;
-    let rows: Vec<&Row> = listing.rows.iter().collect();
-    let rows = rows
-        .into_iter()
-        .filter(|row| wanted.has(row.group.as_str()));
-    let lasts = last_runs(store, rows)?;
+    let is_wanted = |row: &&Row| wanted.has(row.group.as_str());
+    let lasts = last_runs(store, listing.rows.iter().filter(is_wanted))?;
     let at = Snapshot {
         store: store.name(),
         memory: &memory,
@@ -142,8 +138,8 @@ fn look(store: &mut dyn Store, options: &Status, screen: &Screen) -> Result<Show
 }
 
 fn json(groups: &[Group<'_>], unreadable: &[&Unreadable], at: Snapshot<'_>) -> Result<String> {
-    let tokens = groups.iter().map(|group| Token::of(group, at));
-    let tokens = tokens.map(Box::new).map(Listed::Token);
+    let token = |group| Listed::Token(Box::new(Token::of(group, at)));
+    let tokens = groups.iter().map(token);
     let others = unreadable.iter().copied().map(Listed::unreadable);
     json_text(&tokens.chain(others).collect::<Vec<_>>())
 }

@@ -95,7 +95,7 @@ pub(crate) enum ToCome {
 }
 
 /// Carries a wish out, unless the row has that state already.
-pub(crate) fn act(
+pub(crate) fn act_on(
     store: &mut dyn Store,
     group: &GroupName,
     wish: &Wish,

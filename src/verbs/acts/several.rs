@@ -11,7 +11,7 @@ use super::super::shared::node::about;
 use super::super::shared::options::RecordOptions;
 use super::super::shared::terminal::{self, agrees, print_json};
 use super::awaiting::{Awaited, await_all};
-use super::one::{Done, Wish, act};
+use super::one::{Done, Wish, act_on};
 use crate::exit::{self, Exit};
 use crate::report::asking::{aborted, for_stranger, many, stranger};
 use crate::report::log::Log;
@@ -74,7 +74,7 @@ pub(crate) fn check(order: &Order<'_>) -> Result<()> {
 /// # Errors
 /// If the store is unusable, a group is unknown (nothing is changed then), or the only group can't
 /// be acted on.
-pub(crate) fn acts(
+pub(crate) fn act_on_each(
     store: &mut dyn Store,
     order: &Order<'_>,
     actor: &Actor,
@@ -88,7 +88,7 @@ pub(crate) fn acts(
     let (mut done, mut awaited, mut exit) = (Vec::new(), Vec::new(), Exit::OK);
     for (at, group) in groups.iter().enumerate() {
         log.about(about(group));
-        match act(store, group, &order.wish, actor, log) {
+        match act_on(store, group, &order.wish, actor, log) {
             Ok(acted) => {
                 done.extend(acted.performed);
                 exit = worse(exit, acted.exit);

@@ -224,8 +224,8 @@ impl Narrator<'_> {
         inherited: &Inherited,
     ) {
         let report = HookReport::of(ending, exit);
-        let input = captured.as_ref();
-        let input = input.map_or_else(Input::new, |it| it.last.clone());
+        let caught = captured.as_ref();
+        let input = caught.map_or_else(Input::new, |it| it.last.clone());
         self.hooks.after(report, input, self.log);
         // After the hooks: a stderr that is not read must not hold them up.
         if let Some(captured) = captured.filter(|_| exit != Exit::OK) {
@@ -360,6 +360,6 @@ pub(super) fn program_name(command: &[OsString]) -> String {
     }
     let program = command.first().map(PathBuf::from).unwrap_or_default();
     let name = program.file_name().unwrap_or(program.as_os_str());
-    let name: String = name.to_string_lossy().into_owned();
-    name.chars().filter(|c| !c.is_control()).take(200).collect()
+    let text = name.to_string_lossy();
+    text.chars().filter(|c| !c.is_control()).take(200).collect()
 }

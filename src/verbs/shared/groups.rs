@@ -5,7 +5,7 @@ use anyhow::{Context as _, Result};
 use super::failure::Failure;
 use crate::exit;
 use crate::report::printable::quoted;
-use crate::store::{Listing, Store};
+use crate::store::{Listing, Store, Unreadable};
 use crate::token::operator::EVERY_GROUP;
 use crate::token::{GroupName, Groups, Memory, Row};
 
@@ -31,8 +31,8 @@ pub(crate) fn known_row(store: &mut dyn Store, group: &GroupName) -> Result<Row>
 /// The groups of a listing, by name, also those whose row is unreadable.
 pub(crate) fn all_of(listing: &Listing) -> Vec<GroupName> {
     let readable = listing.rows.iter().map(|row| row.group.clone());
-    let unreadable = listing.unreadable.iter();
-    let unreadable = unreadable.filter_map(|it| GroupName::new(&it.group).ok());
+    let name = |it: &Unreadable| GroupName::new(&it.group).ok();
+    let unreadable = listing.unreadable.iter().filter_map(name);
     let mut all: Vec<_> = readable.chain(unreadable).collect();
     all.sort();
     all.dedup();
@@ -41,8 +41,7 @@ pub(crate) fn all_of(listing: &Listing) -> Vec<GroupName> {
 
 /// What the store may have forgotten, as a run would see it now.
 pub(crate) fn memory(store: &mut dyn Store) -> Result<Memory> {
-    let reading = store.read(&every_group()?);
-    let reading = reading?;
+    let reading = store.read(&every_group()?)?;
     Ok(reading.memory.noted(&reading.now))
 }
 

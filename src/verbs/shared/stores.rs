@@ -170,10 +170,8 @@ const STORE: Role = Role {
     title: "the store file",
     otherwise: ", or name another",
     // No connection string is longer.
-    longest: (
-        1 << 16,
-        "is longer than 64 KiB; name one that holds what --store takes",
-    ),
+    longest: 1 << 16,
+    too_long: "is longer than 64 KiB; name one that holds what --store takes",
 };
 
 /// The file's text: a value of `--store`. Only a file that no other user could have written is

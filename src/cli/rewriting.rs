@@ -90,5 +90,5 @@ fn verb_at(command: &Command, words: &[OsString]) -> usize {
 }
 
 #[cfg(test)]
-#[path = "forgiving_tests.rs"]
+#[path = "rewriting_tests.rs"]
 mod tests;
