@@ -1,5 +1,5 @@
 //! Why a command could not be carried out, and what the user sees of it: a message of one line
-//! and an exit code.
+//! and an exit code. Also warnings.
 
 use std::error::Error;
 use std::fmt::Display;

@@ -58,7 +58,7 @@ pub(crate) struct StoreOfRun<'a> {
     pub(crate) clock: LocalClock,
 }
 
-/// As [`open`]; a run that may wait in the queue also waits for the store. A stop signal ends this
+/// Opens the store of a run. A run that may wait in the queue also waits for the store. A stop signal ends this
 /// process by itself meanwhile.
 pub(crate) fn open_in_time(
     store: &StoreOfRun<'_>,
@@ -144,7 +144,7 @@ pub(crate) fn keep_apart(url: &StoreUrl, option: &str, path: &Path) -> Result<()
     Err(Failure::new(exit::USAGE, "usage", text).into())
 }
 
-/// As [`known_store`], with the directory for the locks of its runs on this host.
+/// A store that must exist already, with the directory for the locks of its runs on this host.
 pub(crate) fn known_store_with_locks(
     store: &StoreOptions,
     timeout: Duration,

@@ -1,4 +1,4 @@
-//! The person at the other end: text for stdout and stderr, questions, and what the reader sits at.
+//! Text for stdout and stderr, questions to a person, and the screen that the reader has.
 
 use std::env;
 use std::io::{self, BufRead as _, IsTerminal as _, Write};
@@ -24,12 +24,12 @@ pub(crate) fn print(text: &str) -> Result<Exit> {
     put(text).map(|_| Exit::OK)
 }
 
-/// As [`print()`]. Returns whether there is still a reader.
+/// Prints text to stdout. Returns false if the reader has gone away.
 pub(crate) fn put(text: &str) -> Result<bool> {
     put_bytes(text.as_bytes())
 }
 
-/// As [`put()`], for any bytes.
+/// Prints bytes to stdout. Returns false if the reader has gone away.
 pub(crate) fn put_bytes(bytes: &[u8]) -> Result<bool> {
     let mut out = io::stdout().lock();
     let written = match bytes.is_empty() || has_stdout() {
