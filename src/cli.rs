@@ -2,10 +2,9 @@
 //! parsers of values, errors and the topics of the help.
 
 mod explained;
-mod forgiving;
-mod instant;
+mod given_time;
 pub mod keys;
-pub(crate) mod nearest;
+mod rewriting;
 mod settings;
 pub mod topics;
 mod unusable;
@@ -13,12 +12,12 @@ pub(crate) mod values;
 
 use std::ffi::OsString;
 
-pub(crate) use self::explained::{explained, nothing_asked};
-pub(crate) use self::forgiving::rewritten;
-pub(crate) use self::instant::GivenTime;
+pub(crate) use self::explained::{explained, nearest, nothing_asked};
+pub(crate) use self::given_time::GivenTime;
 #[cfg(test)]
 pub(crate) use self::keys::Options;
-pub(crate) use self::settings::{Misread, Origins, Read, read, said_by_variable};
+pub(crate) use self::rewriting::rewritten;
+pub(crate) use self::settings::{Misread, Origins, Parsed, read, said_by_variable};
 pub(crate) use self::unusable::{Unusable, asks_for_json, shell_word};
 
 /// The text of `--version`, if that is the whole request: then nothing else has to be built, and
@@ -33,7 +32,6 @@ pub(crate) fn version_alone(arguments: &[OsString]) -> Option<&'static str> {
 }
 
 /// The variables that are read as options of a command or of its verbs.
-#[must_use]
 pub fn variables(command: &clap::Command) -> Vec<String> {
     let arguments = command.get_arguments().chain(
         command

@@ -5,12 +5,10 @@
 mod document;
 mod file;
 mod keys;
-mod refusal;
 
 pub use self::document::{Setting, Source};
-pub use self::file::{FileText, Missing, Role, read};
+pub use self::file::{FileText, Missing, Refusal, Role, read};
 pub use self::keys::{Key, Keys, REFUSED, Value};
-pub use self::refusal::Refusal;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -32,7 +30,6 @@ pub struct Home {
 
 impl Home {
     /// The user's own file; `None` without an absolute directory.
-    #[must_use]
     pub fn file(&self) -> Option<PathBuf> {
         let absolute = |text: &OsString| Path::new(text).is_absolute().then(|| PathBuf::from(text));
         let directory = self
@@ -81,7 +78,6 @@ impl Config {
 
     /// The settings of a group, or without a group: a group's table precedes `[defaults]`, in
     /// either file, and the user's file precedes the system's.
-    #[must_use]
     pub fn settings(&self, group: Option<&str>) -> Vec<&Setting> {
         let documents = self.documents.iter();
         let of_group = documents.clone().filter_map(|it| it.of_group(group?));

@@ -36,10 +36,10 @@ use exit::Exit;
 use report::last_words;
 use report::log::{Log, Style};
 use sys::signals::Inherited;
-use verbs::shared::action::Context;
+use verbs::shared::Context;
 use verbs::shared::environment::warn_of_visible_password;
 use verbs::shared::failure::{SYSTEM_REFUSED, reported};
-use verbs::shared::printing;
+use verbs::shared::terminal;
 
 /// Does what the command line asks for. Returns how the process ends. Must be called before any
 /// thread exists.
@@ -65,7 +65,7 @@ fn answer(arguments: &[OsString], log: &mut Log) -> Result<Exit> {
     sys::fds::fill_standard().context(SYSTEM_REFUSED)?;
     let inherited = Inherited::look().context(SYSTEM_REFUSED)?;
     if let Some(version) = cli::version_alone(arguments) {
-        return printing::print(version);
+        return terminal::print(version);
     }
     let line = match verbs::parse(arguments) {
         Ok(line) => line,
@@ -74,9 +74,7 @@ fn answer(arguments: &[OsString], log: &mut Log) -> Result<Exit> {
     let style = line.action.style();
     last_words::in_style(style);
     *log = Log::new(style);
-    if let Some(store) = line.action.store() {
-        warn_of_visible_password(arguments, store, log);
-    }
+    warn_of_visible_password(arguments, &line.origins, log);
     line.action.run(&mut Context {
         arguments,
         origins: &line.origins,
@@ -90,7 +88,7 @@ fn answer(arguments: &[OsString], log: &mut Log) -> Result<Exit> {
 /// Prints the page that replaces a request, or the error.
 fn explained(unusable: Unusable, arguments: &[OsString], log: &mut Log) -> Result<Exit> {
     if unusable.asked_for {
-        return printing::print(&unusable.text);
+        return terminal::print(&unusable.text);
     }
     if cli::asks_for_json(arguments) {
         *log = Log::new(Style {
@@ -100,7 +98,7 @@ fn explained(unusable: Unusable, arguments: &[OsString], log: &mut Log) -> Resul
         return Err(unusable.in_a_line().into());
     }
     if unusable.is_page {
-        printing::tell(&unusable.text);
+        terminal::tell(&unusable.text);
         return Ok(Exit::Code(unusable.code));
     }
     Err(unusable.into())

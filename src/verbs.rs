@@ -7,7 +7,6 @@ mod config;
 mod doctor;
 mod explain;
 mod fence;
-mod help;
 mod history;
 mod hold;
 mod init;
@@ -26,29 +25,13 @@ use std::ffi::OsString;
 
 use clap::{Args as _, CommandFactory as _, Parser, Subcommand};
 
-use self::acts::{Expect, Move, Pause, Release, Resume, Revoke};
-use self::check::Check;
-use self::config::Config;
-use self::doctor::Doctor;
-use self::explain::Explain;
-use self::fence::FenceVerb;
-use self::help::Help;
-use self::history::History;
 use self::hold::Hold;
-use self::hold::stand_in::StandIn;
-use self::init::Init;
-use self::judge::{Distrust, Settle};
-use self::manual::{Completions, Man};
-use self::metrics::Metrics;
+use self::hold::stand_in::{STAND_IN, StandIn};
 use self::names::{NamesLine, PrintNames};
-use self::once::OnceVerb;
-use self::output::Output;
-use self::page::Page;
 use self::run::Run;
-use self::run::hooks::{Keep, order_of};
-use self::shared::action::Action;
-use self::status::Status;
-use crate::cli::{self, Misread, Origins, Read, Unusable};
+use self::run::hooks::{HOOK_KEEPER, Keep};
+use self::shared::{Action, own_order};
+use crate::cli::{self, Misread, Origins, Parsed, Unusable};
 
 const ABOUT: &str = "Runs a job on one node at a time, keeps it on that node while it is well, \
 and moves it by itself when the node dies, with nothing but a database";
@@ -60,7 +43,7 @@ Exit codes: the job's own; 64 usage; 69 store not reached; 75 not now; 76 token 
 77 permission; 78 configuration; 124 timed out; all of them: tokenrun help exit-codes";
 
 fn after_help() -> String {
-    format!("{AFTER_HELP}\n\n{}", help::topics_line())
+    format!("{AFTER_HELP}\n\n{}", manual::topics_line())
 }
 
 #[derive(Debug, Parser)]
@@ -91,34 +74,34 @@ struct PlainRun {
 /// In the order of the help: what happens, acts on a token, what jobs ask, the store, the rest.
 #[derive(Debug, Subcommand)]
 enum Verb {
-    Status(Status),
-    History(History),
-    Output(Output),
-    Explain(Explain),
-    Check(Check),
+    Status(status::Status),
+    History(history::History),
+    Output(output::Output),
+    Explain(explain::Explain),
+    Check(check::Check),
     Hold(Box<Hold>),
-    Pause(Pause),
-    Resume(Resume),
-    Move(Move),
-    Expect(Expect),
-    Revoke(Revoke),
-    Release(Release),
+    Pause(acts::Pause),
+    Resume(acts::Resume),
+    Move(acts::Move),
+    Expect(acts::Expect),
+    Revoke(acts::Revoke),
+    Release(acts::Release),
     /// List or forget the keys of --once that are done
     #[command(subcommand)]
-    Once(OnceVerb),
+    Once(once::OnceVerb),
     /// Check a fencing token, guard a resource with it, or raise it
     #[command(subcommand)]
-    Fence(FenceVerb),
-    Init(Init),
-    Doctor(Box<Doctor>),
-    Settle(Settle),
-    Distrust(Distrust),
-    Metrics(Metrics),
-    Page(Page),
-    Config(Box<Config>),
-    Help(Help),
-    Completions(Completions),
-    Man(Man),
+    Fence(fence::FenceVerb),
+    Init(init::Init),
+    Doctor(Box<doctor::Doctor>),
+    Settle(judge::Settle),
+    Distrust(judge::Distrust),
+    Metrics(metrics::Metrics),
+    Page(page::Page),
+    Config(Box<config::Config>),
+    Help(manual::Help),
+    Completions(manual::Completions),
+    Man(manual::Man),
 }
 
 impl Cli {
@@ -139,11 +122,11 @@ impl Cli {
             Verb::Expect(it) => Box::new(it),
             Verb::Revoke(it) => Box::new(it),
             Verb::Release(it) => Box::new(it),
-            Verb::Once(OnceVerb::List(it)) => Box::new(it),
-            Verb::Once(OnceVerb::Forget(it)) => Box::new(it),
-            Verb::Fence(FenceVerb::Verify(it)) => Box::new(it),
-            Verb::Fence(FenceVerb::Advance(it)) => Box::new(it),
-            Verb::Fence(FenceVerb::Raise(it)) => Box::new(it),
+            Verb::Once(once::OnceVerb::List(it)) => Box::new(it),
+            Verb::Once(once::OnceVerb::Forget(it)) => Box::new(it),
+            Verb::Fence(fence::FenceVerb::Verify(it)) => Box::new(it),
+            Verb::Fence(fence::FenceVerb::Advance(it)) => Box::new(it),
+            Verb::Fence(fence::FenceVerb::Raise(it)) => Box::new(it),
             Verb::Init(it) => Box::new(it),
             Verb::Doctor(it) => it,
             Verb::Settle(it) => Box::new(it),
@@ -182,15 +165,13 @@ impl Line {
 }
 
 /// The command line's description.
-#[must_use]
 pub fn command() -> clap::Command {
     Cli::command()
 }
 
 /// The description as completions know it: `help` takes topics and the names of commands.
-#[must_use]
 pub fn command_for_completions() -> clap::Command {
-    help::with_topics(Cli::command())
+    manual::with_topics(Cli::command())
 }
 
 /// The options that a configuration file may set: those of a run and of an agent.
@@ -215,7 +196,7 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Line, Unusable> {
     }
     if is_plain_run(arguments) {
         match cli::read::<PlainRun>(arguments, settable) {
-            Ok(Read { options, origins }) => {
+            Ok(Parsed { options, origins }) => {
                 return Line::checked(Box::new(options.run), origins);
             }
             Err(Misread::File(unusable)) => return Err(unusable),
@@ -225,33 +206,33 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Line, Unusable> {
     }
     let rewritten = cli::rewritten(arguments, command);
     let arguments = rewritten.as_deref().unwrap_or(arguments);
-    if let Some(order) = StandIn::of(arguments) {
+    if let Some(order) = own_order::<StandIn>(arguments, STAND_IN) {
         return Ok(Line::internal(Box::new(order)));
     }
-    if let Some(order) = order_of(arguments) {
+    if let Some(order) = own_order(arguments, HOOK_KEEPER) {
         return Ok(Line::internal(Box::new(Keep(order))));
     }
     if let Some((names, arguments)) = names::rewritten(arguments) {
-        let Read {
+        let Parsed {
             options: line,
             origins,
         } = read::<NamesLine>(&arguments)?;
         return Line::checked(Box::new(PrintNames { names, line }), origins);
     }
-    let Read { options, origins } = read::<Cli>(arguments)?;
+    let Parsed { options, origins } = read::<Cli>(arguments)?;
     Line::checked(options.action(), origins)
 }
 
 fn read<P: clap::CommandFactory + clap::FromArgMatches>(
     arguments: &[OsString],
-) -> Result<Read<P>, Unusable> {
+) -> Result<Parsed<P>, Unusable> {
     cli::read(arguments, settable).map_err(|misread| match misread {
         Misread::Line(error) => cli::explained(&error, arguments, command()),
         Misread::File(unusable) => unusable,
     })
 }
 
-/// Whether the line is a run's: it begins with an option, and has a job after `--`.
+/// The line is a run's: it begins with an option, and has a job after `--`.
 fn is_plain_run(arguments: &[OsString]) -> bool {
     let starts_with_option = arguments
         .get(1)

@@ -5,7 +5,6 @@ use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use super::nearest::nearest;
 use super::unusable::{Unusable, set_by};
 use super::values::Refused;
 
@@ -42,7 +41,7 @@ pub(crate) fn explained(
     }
 }
 
-/// Whether it is the help of a run, and not all of it.
+/// The line asks for the help of a run, and not for all of it.
 fn asks_for_short_help(error: &clap::Error, arguments: &[OsString]) -> bool {
     let mut own = arguments.iter().skip(1).take_while(|word| *word != "--");
     let first = arguments.get(1).map(|word| word.to_string_lossy());
@@ -96,7 +95,7 @@ fn before<'a>(arguments: &'a [OsString], word: &str) -> Option<&'a str> {
     arguments.get(at.checked_sub(1)?)?.to_str()
 }
 
-/// Whether the word before this one is an option that takes its value after an equals sign.
+/// The word before this one is an option that takes its value after an equals sign.
 fn takes_equals(command: &clap::Command, arguments: &[OsString], word: &str) -> bool {
     let option = before(arguments, word).and_then(|it| it.strip_prefix("--"));
     let mut all = command.get_arguments();
@@ -108,10 +107,8 @@ fn takes_equals(command: &clap::Command, arguments: &[OsString], word: &str) -> 
 fn variables_in(error: &clap::Error, command: &clap::Command, arguments: &[OsString]) -> String {
     let own = || arguments.iter().skip(1).take_while(|word| *word != "--");
     let is_written = |word: &str| own().any(|it| it.to_string_lossy().starts_with(word));
-    let about = words_of(error, ContextKind::InvalidArg)
-        .into_iter()
-        .chain(words_of(error, ContextKind::PriorArg));
-    let about: Vec<String> = about.collect();
+    let mut about = words_of(error, ContextKind::InvalidArg);
+    about.extend(words_of(error, ContextKind::PriorArg));
     let mut said = String::new();
     for option in command.get_arguments() {
         let (Some(long), Some(variable)) = (option.get_long(), option.get_env()) else {
@@ -151,8 +148,8 @@ fn problem(error: &clap::Error) -> String {
             possible_values(error)
         ),
         ErrorKind::ValueValidation => {
-            let why = error.source().map(|why| format!(": {why}"));
-            let why = why.unwrap_or_default();
+            let source = error.source().map(|why| format!(": {why}"));
+            let why = source.unwrap_or_default();
             format!("invalid value '{value}' for '{option}'{why}")
         }
         ErrorKind::NoEquals => format!("'{option}' takes its value after an equals sign"),
@@ -291,12 +288,11 @@ fn unexpected(command: &clap::Command, word: &str) -> String {
 
 /// The wrong word.
 fn invalid(error: &clap::Error) -> Option<String> {
-    let kinds = [ContextKind::InvalidArg, ContextKind::InvalidSubcommand];
-    let kinds = match error.kind() {
-        ErrorKind::ArgumentConflict => &kinds[1..],
-        _ => &kinds,
+    let option = match error.kind() {
+        ErrorKind::ArgumentConflict => None,
+        _ => text_in(error, ContextKind::InvalidArg),
     };
-    kinds.iter().find_map(|kind| text_in(error, *kind))
+    option.or_else(|| text_in(error, ContextKind::InvalidSubcommand))
 }
 
 /// The option of this command that a word is most like, if it is like one.
@@ -318,4 +314,11 @@ fn words_of(error: &clap::Error, kind: ContextKind) -> Vec<String> {
         Some(ContextValue::Strings(words)) => words.clone(),
         _ => Vec::new(),
     }
+}
+
+/// The word that differs from this one by the fewest edits, if those are few for its length.
+pub(crate) fn nearest<'w>(word: &str, words: impl Iterator<Item = &'w str>) -> Option<&'w str> {
+    let edits = |other: &&str| strsim::damerau_levenshtein(word, other);
+    let near = words.min_by_key(edits)?;
+    (edits(&near) <= (word.len() / 3).max(1)).then_some(near)
 }

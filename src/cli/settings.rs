@@ -16,7 +16,7 @@ use crate::report::settings::{Effective, Origin};
 use crate::store::url::without_password;
 
 /// A parsed command line, with the settings of the files.
-pub(crate) struct Read<P> {
+pub(crate) struct Parsed<P> {
     pub(crate) options: P,
     /// Where they come from.
     pub(crate) origins: Origins,
@@ -26,12 +26,13 @@ pub(crate) struct Read<P> {
 #[derive(Debug, Default)]
 pub(crate) struct Origins {
     matches: ArgMatches,
-    /// What the command has options for.
+    /// What the command has options for. Only a build with debug assertions distinguishes in its matches an
+    /// option that a command does not have from one that is not given.
     options: Vec<Id>,
     /// The files' settings for this line's group, used or not.
     settings: Vec<Setting>,
     /// The names of the used ones.
-    heeded: Vec<String>,
+    used: Vec<String>,
 }
 
 /// Why a line could not be parsed.
@@ -49,7 +50,10 @@ impl From<clap::Error> for Misread {
 }
 
 /// Parses a line, and reads the files if the command uses a store.
-pub(crate) fn read<P>(arguments: &[OsString], settable: fn() -> Command) -> Result<Read<P>, Misread>
+pub(crate) fn read<P>(
+    arguments: &[OsString],
+    settable: fn() -> Command,
+) -> Result<Parsed<P>, Misread>
 where
     P: CommandFactory + FromArgMatches,
 {
@@ -64,7 +68,9 @@ where
         read => read?,
     };
     let path = names(&matches);
-    let ids = options(&command, &path);
+    let known = inner(&command, &path).map(Command::get_arguments);
+    let ids = known.into_iter().flatten().map(Arg::get_id);
+    let ids: Vec<Id> = ids.cloned().collect();
     let settings = match ids.iter().any(|id| id == "config") {
         true => {
             let own = Some(&command).filter(|_| path.is_empty());
@@ -73,25 +79,21 @@ where
         }
         false => Vec::new(),
     };
-    let mut heeded = Vec::new();
-    if !settings.is_empty() {
-        command = with_defaults(
-            without_variables(P::command(), &hidden),
-            &path,
-            innermost(&matches),
-            &settings,
-            &mut heeded,
-        );
+    let used = left_open(inner(&command, &path), innermost(&matches), &settings);
+    if !used.is_empty() {
+        let fresh = without_variables(P::command(), &hidden);
+        command = with_defaults(fresh, &path, &used);
         matches = command.try_get_matches_from_mut(arguments)?;
     }
+    let used_names = used.iter().map(|it| it.key.name.clone()).collect();
     let options = P::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
-    Ok(Read {
+    Ok(Parsed {
         options,
         origins: Origins {
             matches,
             options: ids,
             settings,
-            heeded,
+            used: used_names,
         },
     })
 }
@@ -151,17 +153,14 @@ fn innermost(matches: &ArgMatches) -> &ArgMatches {
         .map_or(matches, |(_, inner)| innermost(inner))
 }
 
-/// The options of the command that `path` names. Only a build with debug assertions distinguishes in its
-/// matches an option that a command does not have from one that is not given.
-fn options(command: &Command, path: &[String]) -> Vec<Id> {
-    let inner = path.iter().try_fold(command, Command::find_subcommand);
-    let options = inner.into_iter().flat_map(Command::get_arguments);
-    options.map(|option| option.get_id().clone()).collect()
+/// The command that `path` names.
+fn inner<'c>(command: &'c Command, path: &[String]) -> Option<&'c Command> {
+    path.iter().try_fold(command, Command::find_subcommand)
 }
 
 /// The files' settings for the group on the line of a command that has `--config`.
 fn of_files(matches: &ArgMatches, keys: &Options<'_>) -> Result<Vec<Setting>, Unusable> {
-    let given = matches.try_get_one::<OsString>("config").ok().flatten();
+    let given = value::<OsString>(matches, "config");
     let home = Home {
         xdg_config_home: std::env::var_os("XDG_CONFIG_HOME"),
         home: std::env::var_os("HOME"),
@@ -196,7 +195,7 @@ pub(crate) fn said_by_variable(name: &str, value: Option<impl AsRef<OsStr>>) -> 
     }
 }
 
-/// Whether the line, or a variable, gives an option.
+/// The line, or a variable, gives the option.
 fn is_given(matches: &ArgMatches, name: &str) -> bool {
     let id = id(name);
     if !matches!(matches.try_contains_id(&id), Ok(true)) {
@@ -209,30 +208,30 @@ fn is_given(matches: &ArgMatches, name: &str) -> bool {
     )
 }
 
-fn with_defaults(
-    command: Command,
-    path: &[String],
+/// The settings that the line and the variables leave open to a command.
+fn left_open<'s>(
+    command: Option<&Command>,
     matches: &ArgMatches,
-    settings: &[Setting],
-    heeded: &mut Vec<String>,
-) -> Command {
-    if let Some((name, rest)) = path.split_first() {
-        return command.mut_subcommand(name, |inner| {
-            with_defaults(inner, rest, matches, settings, heeded)
-        });
-    }
-    let mut command = command;
-    for setting in settings {
+    settings: &'s [Setting],
+) -> Vec<&'s Setting> {
+    let is_open = |setting: &&Setting| {
         let key = &setting.key;
-        let is_option = keys::option(&command, &key.name).is_some();
+        let is_option = command.is_some_and(|it| keys::option(it, &key.name).is_some());
         let rival = key.instead_of.as_ref();
-        let rival = rival.is_some_and(|other| is_given(matches, other));
-        if !is_option || rival || is_given(matches, &key.name) {
-            continue;
-        }
-        heeded.push(key.name.clone());
+        let has_rival = rival.is_some_and(|other| is_given(matches, other));
+        is_option && !has_rival && !is_given(matches, &key.name)
+    };
+    settings.iter().filter(is_open).collect()
+}
+
+/// The line's command, with these settings as the defaults of the command that `path` names.
+fn with_defaults(mut command: Command, path: &[String], settings: &[&Setting]) -> Command {
+    if let Some((name, rest)) = path.split_first() {
+        return command.mut_subcommand(name, |inner| with_defaults(inner, rest, settings));
+    }
+    for setting in settings {
         if let Some(value) = setting.value.clone() {
-            command = command.mut_arg(id(&key.name), |option| option.default_value(value));
+            command = command.mut_arg(id(&setting.key.name), |option| option.default_value(value));
         }
     }
     command
@@ -255,7 +254,7 @@ impl Origins {
         }
         let named = |setting: &&Setting| {
             let name = &setting.key.name;
-            self.heeded.contains(name) && is_named(&format!("--{name}"))
+            self.used.contains(name) && is_named(&format!("--{name}"))
         };
         let named = self.settings.iter().filter(named);
         let places = named.map(|it| format!("--{} is set in {}", it.key.name, it.source));
@@ -265,6 +264,11 @@ impl Origins {
             unusable.code = exit::CONFIG;
         }
         unusable
+    }
+
+    /// The value of an option; `None` if it is not given, or if the command has no such option.
+    pub(crate) fn value<T: Clone + Send + Sync + 'static>(&self, id: &str) -> Option<&T> {
+        value(innermost(&self.matches), id)
     }
 
     fn is_of_variable(&self, id: &str) -> bool {
@@ -317,8 +321,8 @@ impl Origins {
     }
 
     fn of_file(&self, key: &Key, is_option: bool) -> Origin {
-        let heeded = !is_option || self.heeded.contains(&key.name);
-        let setting = self.setting(key).filter(|_| heeded);
+        let is_used = !is_option || self.used.contains(&key.name);
+        let setting = self.setting(key).filter(|_| is_used);
         setting.map_or(Origin::Default, |it| Origin::File(it.source.to_string()))
     }
 }
@@ -327,19 +331,15 @@ impl Origins {
 fn given_value(matches: &ArgMatches, option: &Arg) -> Option<String> {
     let id = option.get_id().as_str();
     match option.get_action() {
-        ArgAction::SetTrue => return value_of::<bool>(matches, id),
-        ArgAction::Count => return value_of::<u8>(matches, id),
+        ArgAction::SetTrue => return value::<bool>(matches, id).map(ToString::to_string),
+        ArgAction::Count => return value::<u8>(matches, id).map(ToString::to_string),
         _ => {}
     }
     let raw = matches.try_get_raw(id).ok().flatten()?.next_back();
     raw.map(|text| text.to_string_lossy().into_owned())
 }
 
-/// A value as it was understood.
-fn value_of<T: ToString + Clone + Send + Sync + 'static>(
-    matches: &ArgMatches,
-    id: &str,
-) -> Option<String> {
-    let value = matches.try_get_one::<T>(id).ok().flatten();
-    value.map(ToString::to_string)
+/// A value as it was understood; `None` also for an option that the command does not have.
+fn value<'m, T: Clone + Send + Sync + 'static>(matches: &'m ArgMatches, id: &str) -> Option<&'m T> {
+    matches.try_get_one(id).ok().flatten()
 }

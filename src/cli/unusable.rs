@@ -39,10 +39,8 @@ impl Unusable {
             ..Self::usage(text)
         }
     }
-}
 
-impl Unusable {
-    /// The same without its page: the first line of that is the message.
+    /// The error without its page: the first line of that is the message.
     pub(crate) fn in_a_line(mut self) -> Self {
         if std::mem::take(&mut self.is_page) {
             let line = self.text.lines().next().unwrap_or_default();
@@ -52,7 +50,7 @@ impl Unusable {
     }
 }
 
-/// Whether a line that may be unreadable asks for messages in JSON, itself or by its variable.
+/// The line, which may be unreadable, asks for messages in JSON, itself or by its variable.
 pub(crate) fn asks_for_json(arguments: &[OsString]) -> bool {
     let own: Vec<&OsString> = arguments.iter().take_while(|word| *word != "--").collect();
     let given = own.iter().any(|word| *word == "--log-format=json")

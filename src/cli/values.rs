@@ -1,10 +1,9 @@
 //! The parsers of values: each gives the domain's own type.
 
-use std::time::Duration;
-
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-use crate::duration::{self, DurationError};
+use crate::duration::DurationError;
+pub(crate) use crate::duration::parse as duration;
 use crate::run::machine::Wait;
 use crate::size::{self, SizeError};
 use crate::token::{ClientId, Fence, GroupName, GroupPattern, OnceKey, ResourceName};
@@ -92,15 +91,11 @@ pub(crate) fn code(text: &str) -> Result<u8, &'static str> {
         .map_err(|_| "is not a whole number from 0 to 255")
 }
 
-pub(crate) fn duration(text: &str) -> Result<Duration, DurationError> {
-    duration::parse(text)
-}
-
 pub(crate) fn wait(text: &str) -> Result<Wait, DurationError> {
     if text == FOREVER {
         return Ok(Wait::Forever);
     }
-    duration::parse(text).map(Wait::For)
+    duration(text).map(Wait::For)
 }
 
 /// How much of a job's output is caught.

@@ -22,7 +22,7 @@ pub struct Setting {
     pub key: Key,
     /// The value as written after the option; `None` is `false`.
     pub value: Option<String>,
-    /// Its place.
+    /// Where it stands.
     pub source: Source,
 }
 
@@ -30,7 +30,7 @@ pub struct Setting {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
     pub path: Rc<PathBuf>,
-    /// Its line, from 1 on.
+    /// The line, from 1 on.
     pub line: usize,
     /// The group whose table it is; `None` for `[defaults]`.
     pub group: Option<GroupName>,
@@ -56,7 +56,7 @@ fn table_name(name: &str) -> String {
 }
 
 impl Setting {
-    /// Whether this setting, which precedes `other`, replaces it completely.
+    /// This setting, which precedes `other`, replaces it completely.
     pub(super) fn hides(&self, other: &Self) -> bool {
         let other = &other.key.name;
         let replaces = self.key.instead_of.as_ref() == Some(other);

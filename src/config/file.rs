@@ -6,7 +6,6 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use super::Refusal;
 use crate::exit;
 use crate::sys::place::Place;
 use crate::sys::user::effective_id;
@@ -18,14 +17,17 @@ pub struct Role {
     pub title: &'static str,
     /// What else a user can do, after a remedy.
     pub otherwise: &'static str,
-    /// No such file is longer, in bytes, with the message for one that is.
-    pub longest: (u64, &'static str),
+    /// No such file is longer, in bytes.
+    pub longest: u64,
+    /// What is wrong with a file that is longer.
+    pub too_long: &'static str,
 }
 
 pub(super) const CONFIGURATION: Role = Role {
     title: "the configuration file",
     otherwise: ", or read none: --config ''",
-    longest: (1 << 20, "is longer than 1 MiB: it is no configuration file"),
+    longest: 1 << 20,
+    too_long: "is longer than 1 MiB: it is no configuration file",
 };
 
 /// What a missing file means.
@@ -33,7 +35,7 @@ pub(super) const CONFIGURATION: Role = Role {
 pub enum Missing {
     /// It sets nothing.
     Fine,
-    /// The same; also for a directory that this user can't enter, which is not its home: a
+    /// It sets nothing; also for a directory that this user can't enter, which is not its home: a
     /// container's user without a name has another user's.
     FineAndUnreachableToo,
     /// An error: the file was named.
@@ -126,12 +128,11 @@ impl Role {
     }
 
     fn text_of(&self, path: &Path, file: File) -> Result<String, Refusal> {
-        let (longest, too_long) = self.longest;
         let mut bytes = Vec::new();
-        let read = file.take(longest + 1).read_to_end(&mut bytes);
+        let read = file.take(self.longest + 1).read_to_end(&mut bytes);
         read.map_err(|error| self.unreadable(path, &error))?;
-        if bytes.len() as u64 > longest {
-            return Err(self.refused(path, too_long));
+        if bytes.len() as u64 > self.longest {
+            return Err(self.refused(path, self.too_long));
         }
         String::from_utf8(bytes).map_err(|error| {
             let before = error
@@ -144,7 +145,6 @@ impl Role {
     }
 
     /// One line about a file.
-    #[must_use]
     pub fn refused(&self, path: &Path, text: &str) -> Refusal {
         Refusal {
             code: exit::CONFIG,
@@ -174,4 +174,14 @@ pub(super) fn at_line(path: &Path, line: usize, text: &str) -> Refusal {
         code: exit::CONFIG,
         text: format!("{}:{line}: {text}", path.display()),
     }
+}
+
+/// Why a configuration file can't be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
+pub struct Refusal {
+    /// The exit code.
+    pub code: u8,
+    /// One line: which file, which line of it, what is wrong, what to do.
+    pub text: String,
 }

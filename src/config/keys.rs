@@ -7,7 +7,7 @@ pub struct Key {
     pub name: String,
     /// The setting that it replaces.
     pub instead_of: Option<String>,
-    /// Its value names a store, and may hold a password.
+    /// The value names a store, and may hold a password.
     pub is_store: bool,
 }
 

@@ -1,30 +1,27 @@
 //! Acts of operators on tokens: `pause`, `resume`, `move`, `expect`, `revoke`, `release`,
 //! `once forget` and `fence raise`.
 
-pub(super) mod awaiting;
+mod awaiting;
 mod one;
-pub(super) mod order;
-mod several;
+pub(super) mod several;
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
 
-use self::order::{Order, Patience, RecordOptions, Wish};
-use super::shared::action::{Action, Context};
-use super::shared::node::{about, actor, bystander};
-use super::shared::options::StoreOptions;
+use self::one::Wish;
+use self::several::{Order, Patience};
+use super::shared::node::{about, actor};
+use super::shared::options::RecordOptions;
 use super::shared::stores::{LISTING_TIMEOUT, known_store_with_locks};
+use super::shared::{Action, Context};
 use crate::cli::{Unusable, values};
 use crate::exit::Exit;
 use crate::report::log::Style;
-use crate::run::locking::evidence_of;
 use crate::run::machine::Wait;
-use crate::store::Reading;
 use crate::store::open::Opened;
-use crate::token::{Act, ClientId, Evidence, Fence, GroupName, GroupPattern, OnceKey};
+use crate::token::{Act, ClientId, Fence, GroupName, GroupPattern, Groups, OnceKey};
 
 // An act on one group.
 #[derive(Debug, Args)]
@@ -219,11 +216,9 @@ impl Ordering for Pause {
 
 impl Ordering for Resume {
     fn order(&self) -> Order<'_> {
-        let mut order = self.on.order("resume", Wish::Resume { others: self.force });
-        if order.groups.single().is_some() {
-            order.wish = Wish::Resume { others: true };
-        }
-        order
+        let is_single = Groups::from(self.on.group.clone()).single().is_some();
+        let others = self.force || is_single;
+        self.on.order("resume", Wish::Resume { others })
     }
 }
 
@@ -280,21 +275,17 @@ impl<T: Ordering> Action for T {
         Ordering::check(self)
     }
 
-    fn store(&self) -> Option<&StoreOptions> {
-        Some(&self.order().record.store)
-    }
-
     fn style(&self) -> Style {
         self.order().record.log.style()
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Exit> {
-        act(&self.order(), context)
+        carry_out(&self.order(), context)
     }
 }
 
 /// An operator's act on one or several groups.
-fn act(order: &Order<'_>, context: &mut Context<'_>) -> Result<Exit> {
+fn carry_out(order: &Order<'_>, context: &mut Context<'_>) -> Result<Exit> {
     let log = &mut *context.log;
     several::check(order)?;
     if let Some(group) = order.groups.single() {
@@ -303,15 +294,5 @@ fn act(order: &Order<'_>, context: &mut Context<'_>) -> Result<Exit> {
     let Opened { mut store, locks } =
         known_store_with_locks(&order.record.store, LISTING_TIMEOUT, log)?;
     let actor = actor(order.record.reason.as_ref());
-    let mut prove = |group: &GroupName, client: &ClientId, reading: &Reading| {
-        let mut claim = bystander(group, client.clone())?;
-        if let Some(row) = &reading.row {
-            // The next run of this group probably has the options of the last one.
-            claim.timing.takeover_after = row.document.takeover_after;
-        }
-        let evidence = |locks: PathBuf| evidence_of(locks, reading, &claim.session);
-        let evidence = locks.clone().map_or(Evidence::None, evidence);
-        Ok((claim, evidence))
-    };
-    several::acts(store.as_mut(), order, &actor, &about, &mut prove, log)
+    several::act_on_each(store.as_mut(), order, &actor, locks.as_deref(), log)
 }

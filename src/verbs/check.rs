@@ -8,12 +8,12 @@ use clap::{ArgAction, Args};
 
 use super::hold::default_runtime_file;
 use super::hold::stand_in::unusable;
-use super::shared::action::{Action, Context};
 use super::shared::groups::unknown_group;
 use super::shared::node::{about, runs_inside};
 use super::shared::options::{LogOptions, StoreOptions};
-use super::shared::printing::print_json;
 use super::shared::stores::known_store;
+use super::shared::terminal::print_json;
+use super::shared::{Action, Context};
 use crate::cli::{Unusable, values};
 use crate::exit::{self, Exit};
 use crate::report::check::{Answer, Succeeded, not_succeeded, succeeded};
@@ -61,10 +61,6 @@ impl Action for Check {
             )),
             _ => Ok(()),
         }
-    }
-
-    fn store(&self) -> Option<&StoreOptions> {
-        Some(&self.store)
     }
 
     fn style(&self) -> Style {

@@ -7,10 +7,10 @@ use clap::Args;
 
 use super::run::hooks::HOOK_TIMEOUT;
 use super::run::{ONCE_RETAIN, Run};
-use super::shared::action::{Action, Context};
 use super::shared::node::{client_id, node_environment};
-use super::shared::options::{HISTORY_RETAIN, StoreOptions};
-use super::shared::printing::{print, print_json};
+use super::shared::options::HISTORY_RETAIN;
+use super::shared::terminal::{print, print_json};
+use super::shared::{Action, Context};
 use crate::cli::Unusable;
 use crate::exit::{self, Exit};
 use crate::report::settings::{Effective, Origin, settings as table};
@@ -37,10 +37,6 @@ impl Action for Config {
     /// Refuses what a run would refuse.
     fn check(&self) -> Result<(), Unusable> {
         self.run.timing().map(drop)
-    }
-
-    fn store(&self) -> Option<&StoreOptions> {
-        Some(&self.run.store)
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Exit> {

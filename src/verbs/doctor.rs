@@ -4,13 +4,13 @@
 use anyhow::Result;
 use clap::Args;
 
-use super::shared::action::{Action, Context};
 use super::shared::environment::warn_of_unknown_variables;
 use super::shared::failure::reported;
-use super::shared::node::node_environment;
+use super::shared::node::state;
 use super::shared::options::{StoreOptions, TimingOptions};
-use super::shared::printing::{print, print_json};
 use super::shared::stores::store_url;
+use super::shared::terminal::{print, print_json};
+use super::shared::{Action, Context};
 use crate::cli::{Unusable, values};
 use crate::exit::{self, Exit};
 use crate::report::doctor::{Finding, line};
@@ -19,7 +19,6 @@ use crate::run::ending::of_trouble;
 use crate::store::Trouble;
 use crate::store::checkup::{Check, Tell, Verdict};
 use crate::store::open::Examination;
-use crate::store::url::state_directory;
 use crate::sys::process;
 use crate::token::{GroupName, Timing};
 
@@ -34,10 +33,10 @@ pub(super) struct Doctor {
     group: Option<GroupName>,
     #[command(flatten)]
     store: StoreOptions,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Lease and timing")]
     times: TimingOptions,
     /// An array of JSON objects instead of lines
-    #[arg(long)]
+    #[arg(long, help_heading = None)]
     json: bool,
 }
 
@@ -47,10 +46,8 @@ impl Action for Doctor {
         self.times.timing(None).map(drop)
     }
 
-    fn store(&self) -> Option<&StoreOptions> {
-        Some(&self.store)
-    }
-
+    /// Prints lines as the checks come, or an array of objects. The exit code is that of the first
+    /// failure.
     fn run(&self, context: &mut Context<'_>) -> Result<Exit> {
         warn_of_unknown_variables(context);
         // From here on the process may hold a password.
@@ -58,7 +55,24 @@ impl Action for Doctor {
         let timing = self.times.timing(None)?;
         let mut settings = context.origins.all(context.settable);
         settings.retain(|setting| setting.origin != Origin::Default);
-        doctor(self.json, |tell| self.examine(&settings, &timing, tell))
+        let mut checks: Vec<Check> = Vec::new();
+        let mut printed = Ok(Exit::OK);
+        self.examine(&settings, &timing, &mut |check| {
+            if !self.json && printed.is_ok() {
+                printed = print(&line(&check));
+            }
+            checks.push(check);
+        });
+        printed?;
+        if self.json {
+            let findings: Vec<Finding> = checks.iter().map(Finding::from).collect();
+            print_json(&findings)?;
+        }
+        let failure = checks.iter().find_map(|check| match check.verdict {
+            Verdict::Fail(trouble) => Some(of_trouble(trouble)),
+            Verdict::Fine | Verdict::Unknown | Verdict::Warn => None,
+        });
+        Ok(failure.map_or(Exit::OK, Exit::Code))
     }
 }
 
@@ -74,7 +88,7 @@ impl Doctor {
                 return;
             }
         };
-        let state = state_directory(&node_environment()).ok();
+        let state = state();
         let examination = Examination {
             timing,
             group: self.group.as_ref(),
@@ -101,30 +115,4 @@ fn unusable(error: &anyhow::Error) -> Check {
     };
     let remedy = "name the store with --store, --store-file or a configuration file";
     Check::fail("store", trouble, text, remedy)
-}
-
-/// Prints the checks of an examination: lines as they come, or an array of objects. The exit code
-/// is that of the first failure.
-///
-/// # Errors
-/// If stdout can't be written.
-fn doctor(as_json: bool, examine: impl FnOnce(&mut Tell<'_>)) -> Result<Exit> {
-    let mut checks: Vec<Check> = Vec::new();
-    let mut printed = Ok(Exit::OK);
-    examine(&mut |check| {
-        if !as_json && printed.is_ok() {
-            printed = print(&line(&check));
-        }
-        checks.push(check);
-    });
-    printed?;
-    if as_json {
-        let findings: Vec<Finding> = checks.iter().map(Finding::from).collect();
-        print_json(&findings)?;
-    }
-    let failure = checks.iter().find_map(|check| match check.verdict {
-        Verdict::Fail(trouble) => Some(of_trouble(trouble)),
-        Verdict::Fine | Verdict::Unknown | Verdict::Warn => None,
-    });
-    Ok(failure.map_or(Exit::OK, Exit::Code))
 }

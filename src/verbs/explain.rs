@@ -1,31 +1,34 @@
-//! `tokenrun explain`: which clause of the rule decides for a client now, and when that
-//! changes. It runs the rule itself, and writes nothing.
+//! `tokenrun explain`: which clause of the rule decides for a client now, and when that changes, or what
+//! happened to a group in a span of time. It runs the rule itself, and writes nothing.
 
-mod story;
-
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
 
-use super::shared::action::{Action, Context};
+use super::shared::failure::Failure;
 use super::shared::groups::unknown_group;
 use super::shared::node::{bystander, client_id, runs_inside};
 use super::shared::options::{ScreenOptions, StoreOptions};
-use super::shared::printing::{print, print_json};
-use super::shared::screen::{screen, zone};
 use super::shared::span::Span;
 use super::shared::stores::{LISTING_TIMEOUT, known_store_with_locks};
-use crate::cli::GivenTime;
-use crate::cli::values;
-use crate::exit::Exit;
+use super::shared::terminal::{print, print_json, screen, zone};
+use super::shared::{Action, Context};
+use crate::cli::{GivenTime, values};
+use crate::exit::{self, Exit};
 use crate::report::explain::{Explanation, changes_in};
+use crate::report::rfc3339;
+use crate::report::story::Story;
+use crate::report::times::Times;
 use crate::run::locking::evidence_of;
+use crate::store::history::runs;
 use crate::store::open::Opened;
-use crate::store::{Reading, Store, check_reader};
+use crate::store::{ActQuery, Reading, RefusalQuery, RunQuery, Store, check_reader};
 use crate::sys::process;
 use crate::token::{
-    Claim, ClientId, Decision, Evidence, GroupName, Look, QueuePosition, Verdict, decide, queue,
+    ActRecord, Claim, ClientId, Decision, Evidence, GroupName, Look, QueuePosition, RunRecord,
+    Verdict, WallTime, decide, queue,
 };
 
 /// Explain whether a client may run now, and when that changes
@@ -64,10 +67,6 @@ pub(super) struct Explain {
 }
 
 impl Action for Explain {
-    fn store(&self) -> Option<&StoreOptions> {
-        Some(&self.store)
-    }
-
     fn run(&self, context: &mut Context<'_>) -> Result<Exit> {
         let Opened { mut store, locks } =
             known_store_with_locks(&self.store, LISTING_TIMEOUT, context.log)?;
@@ -76,14 +75,34 @@ impl Action for Explain {
         }
         let host = process::host_name().ok();
         let client = client_id(self.client_id.as_ref(), host.as_deref())?;
-        let mut claim = bystander(&self.group, client)?;
+        let reading = store.read(&self.group)?;
+        if let Some(row) = &reading.row {
+            check_reader(row)?;
+        }
+        let mut claim = bystander(&self.group, client, reading.row.as_ref())?;
         claim.failback = self.failback;
-        let prove = |reading: &Reading, claim: &mut Claim| {
-            claim.nested_in = reading.row.as_ref().and_then(runs_inside);
-            let evidence = |locks| evidence_of(locks, reading, &claim.session);
-            locks.map_or(Evidence::None, evidence)
-        };
-        explain(store.as_mut(), &mut claim, prove, self.json)
+        claim.nested_in = reading.row.as_ref().and_then(runs_inside);
+        let evidence = evidence(locks.as_deref(), &reading, &claim);
+        let decided = at(&claim, &reading, &evidence, Duration::ZERO, Duration::ZERO);
+        // The store may have forgotten the group itself.
+        let observed = matches!(decided.verdict, Verdict::ObserveStore { .. });
+        if reading.row.is_none() && !observed {
+            return Err(unknown_group(store.name(), &self.group).into());
+        }
+        let then = changes_in(&decided.verdict, &reading.now).map(|wait| {
+            // An observation goes on by this process's own clock.
+            let watched = match &decided.verdict {
+                Verdict::Observe(_) | Verdict::Wait(_) | Verdict::ObserveStore { .. } => wait,
+                _ => Duration::ZERO,
+            };
+            (wait, at(&claim, &reading, &evidence, wait, watched))
+        });
+        let row = reading.row.as_ref();
+        let explanation = Explanation::of(&claim, row, &reading.now, &decided, then.as_ref());
+        match self.json {
+            true => print_json(&[explanation]),
+            false => print(&explanation.text()),
+        }
     }
 }
 
@@ -100,48 +119,15 @@ impl Explain {
             ..ScreenOptions::default()
         };
         let times = screen(options).times;
-        story::story(store, &self.group, span, &times, self.json)
+        story(store, &self.group, span, &times, self.json)
     }
 }
 
-/// Explains the rule's decision on a claim. `prove` returns this host's evidence about the run in
-/// the row, and whether the claim comes from inside it.
-///
-/// # Errors
-/// If the store can't be read, or the group is unknown.
-fn explain(
-    store: &mut dyn Store,
-    claim: &mut Claim,
-    prove: impl FnOnce(&Reading, &mut Claim) -> Evidence,
-    as_json: bool,
-) -> Result<Exit> {
-    let reading = store.read(&claim.group)?;
-    if let Some(row) = &reading.row {
-        check_reader(row)?;
-        // The next run of this group probably has the options of the last one.
-        claim.timing.takeover_after = row.document.takeover_after;
-    }
-    let evidence = prove(&reading, claim);
-    let decided = at(claim, &reading, &evidence, Duration::ZERO, Duration::ZERO);
-    // The store may have forgotten the group itself.
-    let observed = matches!(decided.verdict, Verdict::ObserveStore { .. });
-    if reading.row.is_none() && !observed {
-        return Err(unknown_group(store.name(), &claim.group).into());
-    }
-    let then = changes_in(&decided.verdict, &reading.now).map(|wait| {
-        // An observation goes on by this process's own clock.
-        let watched = match &decided.verdict {
-            Verdict::Observe(_) | Verdict::Wait(_) | Verdict::ObserveStore { .. } => wait,
-            _ => Duration::ZERO,
-        };
-        (wait, at(claim, &reading, &evidence, wait, watched))
-    });
-    let row = reading.row.as_ref();
-    let explanation = Explanation::of(claim, row, &reading.now, &decided, then.as_ref());
-    if as_json {
-        return print_json(&[explanation]);
-    }
-    print(&explanation.text())
+/// What this host can prove about the run in the row, by the locks of the store's runs on it.
+pub(super) fn evidence(locks: Option<&Path>, reading: &Reading, claim: &Claim) -> Evidence {
+    locks.map_or(Evidence::None, |locks| {
+        evidence_of(locks.to_owned(), reading, &claim.session)
+    })
 }
 
 /// The decision so much later, if nothing else changes.
@@ -165,4 +151,106 @@ pub(super) fn at(
     };
     let position = queue::position(claim, &look, &reading.queue);
     decide(claim, &Look { position, ..look })
+}
+
+/// At most so many runs, refusals and acts are read.
+const MOST: u32 = 1_000;
+
+/// Tells what happened to a group in a span of time. `span` is computed from the store's time.
+fn story(
+    store: &mut dyn Store,
+    group: &GroupName,
+    span: impl FnOnce(WallTime) -> Result<Span, Failure>,
+    times: &Times,
+    as_json: bool,
+) -> Result<Exit> {
+    let listing = store.list()?;
+    let is_known = listing.rows.iter().any(|row| row.group == *group);
+    let now = listing.now.stamp.wall;
+    let span = span(now)?;
+    let (from, until) = (span.since.unwrap_or(now), span.until.unwrap_or(now));
+    if from > now {
+        let text = format!("{} lies ahead; give a time in the past", rfc3339(from));
+        return Err(Failure::new(exit::USAGE, "usage", text).into());
+    }
+    let query = RunQuery {
+        group: Some(group.clone()),
+        until: Some(until),
+        limit: Some(MOST),
+        ..RunQuery::default()
+    };
+    let over = store.runs(&query)?;
+    let begun = runs(&listing, over, &query);
+    let refusals = store.refusals(&RefusalQuery {
+        group: Some(group.clone()),
+        since: Some(from),
+        until: Some(until),
+        limit: Some(MOST),
+    })?;
+    if !is_known && begun.is_empty() && refusals.is_empty() {
+        return Err(unknown_group(store.name(), group).into());
+    }
+    let went_on = |run: &&RunRecord| run.ended_at.is_none_or(|at| at >= from);
+    let story = Story {
+        group,
+        from,
+        until: until.min(now),
+        now,
+        runs: begun.iter().rev().filter(went_on).cloned().collect(),
+        refusals: refusals.into_iter().rev().collect(),
+        acts: acts(store, group, Some(from), until)?,
+        paused: pause_before(store, group, from)?,
+        before: begun.iter().find(|run| !went_on(run)).cloned(),
+        after: first_after(store, group, until)?,
+    };
+    match as_json {
+        true => print_json(&[story.object()]),
+        false => print(&story.text(times)),
+    }
+}
+
+/// The acts on a group, the oldest first.
+fn acts(
+    store: &mut dyn Store,
+    group: &GroupName,
+    since: Option<WallTime>,
+    until: WallTime,
+) -> Result<Vec<ActRecord>> {
+    let mut found = store.acts(&ActQuery {
+        group: Some(group.clone()),
+        since,
+        until: Some(until),
+        limit: Some(MOST),
+    })?;
+    found.reverse();
+    Ok(found)
+}
+
+/// The pause that is in effect at a time.
+fn pause_before(
+    store: &mut dyn Store,
+    group: &GroupName,
+    at: WallTime,
+) -> Result<Option<ActRecord>> {
+    let acts = acts(store, group, None, at)?;
+    let last = (acts.into_iter().rev()).find(|act| act.act == "pause" || act.act == "resume");
+    let lasts = |act: &ActRecord| act.act == "pause" && act.until.is_none_or(|until| until > at);
+    Ok(last.filter(lasts))
+}
+
+/// The first run that began at a time or later.
+fn first_after(
+    store: &mut dyn Store,
+    group: &GroupName,
+    at: WallTime,
+) -> Result<Option<RunRecord>> {
+    let runs = store.runs(&RunQuery {
+        group: Some(group.clone()),
+        since: Some(at),
+        limit: Some(MOST),
+        ..RunQuery::default()
+    })?;
+    // If there are more, the first is not among them.
+    let has_all = u32::try_from(runs.len()).is_ok_and(|count| count < MOST);
+    Ok(runs.into_iter().next_back().filter(|_| has_all))
 }

@@ -4,12 +4,12 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 
 use super::acts::Raise;
-use super::shared::action::{Action, Context};
 use super::shared::failure::Failure;
-use super::shared::groups::unknown_group;
+use super::shared::groups::known_row;
 use super::shared::options::{LogOptions, StoreOptions};
-use super::shared::printing::print_json;
 use super::shared::stores::known_store;
+use super::shared::terminal::print_json;
+use super::shared::{Action, Context};
 use crate::cli::values;
 use crate::exit::{self, Exit};
 use crate::report::fence::{Marked, Verified, advanced, behind, current, not_granted, stale};
@@ -25,6 +25,18 @@ pub(super) enum FenceVerb {
     Raise(Raise),
 }
 
+// The store that answers, and the form of the answer.
+#[derive(Debug, Args)]
+struct AnswerOptions {
+    /// Print the answer as an array of one JSON object
+    #[arg(long, help_heading = "Reports and messages")]
+    json: bool,
+    #[command(flatten)]
+    store: StoreOptions,
+    #[command(flatten)]
+    log: LogOptions,
+}
+
 /// Check that a fencing token is the current one of its group: 0, or 76 if it is stale
 #[derive(Debug, Args)]
 pub(super) struct Verify {
@@ -34,13 +46,8 @@ pub(super) struct Verify {
     /// The fencing token
     #[arg(short, long, value_name = "N", env = "TOKENRUN_FENCE", value_parser = values::fence)]
     fence: Fence,
-    /// Print the answer as an array of one JSON object
-    #[arg(long, help_heading = "Reports and messages")]
-    json: bool,
     #[command(flatten)]
-    store: StoreOptions,
-    #[command(flatten)]
-    log: LogOptions,
+    answer: AnswerOptions,
 }
 
 /// Record the highest fencing token that has used a resource: 0, or 76 if a higher one has
@@ -55,31 +62,20 @@ pub(super) struct Advance {
     /// The group that the token is of: the store must have granted it
     #[arg(short, long, value_name = "NAME", env = "TOKENRUN_GROUP", value_parser = values::group)]
     group: Option<GroupName>,
-    /// Print the answer as an array of one JSON object
-    #[arg(long, help_heading = "Reports and messages")]
-    json: bool,
     #[command(flatten)]
-    store: StoreOptions,
-    #[command(flatten)]
-    log: LogOptions,
+    answer: AnswerOptions,
 }
 
 impl Action for Verify {
-    fn store(&self) -> Option<&StoreOptions> {
-        Some(&self.store)
-    }
-
     fn style(&self) -> Style {
-        self.log.style()
+        self.answer.log.style()
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Exit> {
-        let mut store = known_store(&self.store, context.log)?;
-        let Some(row) = store.read(&self.group)?.row else {
-            return Err(unknown_group(store.name(), &self.group).into());
-        };
+        let mut store = known_store(&self.answer.store, context.log)?;
+        let row = known_row(store.as_mut(), &self.group)?;
         let is_current = row.fence == self.fence;
-        if self.json {
+        if self.answer.json {
             print_json(&[Verified {
                 group: row.group.as_str(),
                 fence: self.fence.0,
@@ -96,16 +92,12 @@ impl Action for Verify {
 }
 
 impl Action for Advance {
-    fn store(&self) -> Option<&StoreOptions> {
-        Some(&self.store)
-    }
-
     fn style(&self) -> Style {
-        self.log.style()
+        self.answer.log.style()
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Exit> {
-        let mut store = known_store(&self.store, context.log)?;
+        let mut store = known_store(&self.answer.store, context.log)?;
         let (resource, fence) = (&self.resource, self.fence);
         if let Some(group) = &self.group {
             check_origin(store.as_mut(), group, fence)?;
@@ -115,7 +107,7 @@ impl Action for Advance {
             Advanced::Stored => fence,
             Advanced::Behind(mark) => mark,
         };
-        if self.json {
+        if self.answer.json {
             print_json(&[Marked {
                 resource: resource.as_str(),
                 fence: fence.0,

@@ -6,13 +6,12 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use clap::Args;
 
-use super::shared::action::{Action, Context};
 use super::shared::groups::{all_of, known};
 use super::shared::options::{GroupsOptions, ScreenOptions, StoreOptions};
-use super::shared::printing::{print, print_json};
-use super::shared::screen::{screen, zone};
 use super::shared::span::Span;
 use super::shared::stores::known_store;
+use super::shared::terminal::{print, print_json, screen, zone};
+use super::shared::{Action, Context};
 use crate::cli::GivenTime;
 use crate::cli::values::{self, Word};
 use crate::exit::Exit;
@@ -74,15 +73,10 @@ pub(super) struct History {
 }
 
 impl Action for History {
-    fn store(&self) -> Option<&StoreOptions> {
-        Some(&self.store)
-    }
-
     /// Shows runs, acts of operators, and on request refusals, the newest first. A run whose job could
     /// not start is one of them.
     fn run(&self, context: &mut Context<'_>) -> Result<Exit> {
-        let mut store = known_store(&self.store, context.log)?;
-        let store = store.as_mut();
+        let store = &mut *known_store(&self.store, context.log)?;
         let groups = self.groups.groups();
         let listing = store.list()?;
         let now = listing.now.stamp.wall;
@@ -100,9 +94,8 @@ impl Action for History {
         let runs = runs.into_iter().map(Box::new);
         let mut entries: Vec<Entry> = runs.map(Entry::Run).collect();
         if self.client.is_none() && self.outcome.is_empty() {
-            let acts = acts(store, self.limit, &groups, span)?;
-            let acts = acts.into_iter().map(Box::new).map(Entry::Act);
-            entries = merged(entries, acts.collect());
+            let acts = acts(store, self.limit, &groups, span)?.into_iter();
+            entries = merged(entries, acts.map(Box::new).map(Entry::Act).collect());
         }
         let refusals = refusals.into_iter().map(Box::new).map(Entry::Refusal);
         entries = merged(entries, refusals.collect());
@@ -126,6 +119,23 @@ fn wanted(listing: &Listing, groups: &Groups) -> Vec<Option<GroupName>> {
     all.into_iter().map(Some).collect()
 }
 
+/// What a query finds of each group, the newest first. The order of one query is right even where a
+/// clock went back.
+fn of_each<T, K: Ord>(
+    groups: &[Option<GroupName>],
+    mut query: impl FnMut(Option<GroupName>) -> Result<Vec<T>>,
+    time: impl Fn(&T) -> K,
+) -> Result<Vec<T>> {
+    let mut found = Vec::new();
+    for group in groups {
+        found.extend(query(group.clone())?);
+    }
+    if groups.len() > 1 {
+        found.sort_by_key(|it| Reverse(time(it)));
+    }
+    Ok(found)
+}
+
 /// The newest runs in the span, present ones too.
 fn runs(
     store: &mut dyn Store,
@@ -134,10 +144,9 @@ fn runs(
     groups: &[Option<GroupName>],
     span: Span,
 ) -> Result<Vec<RunRecord>> {
-    let mut found = Vec::new();
-    for group in groups {
+    let of_group = |group| {
         let query = RunQuery {
-            group: group.clone(),
+            group,
             client: options.client.clone(),
             outcomes: options.outcome.clone(),
             since: span.since,
@@ -145,14 +154,9 @@ fn runs(
             limit: Some(options.limit),
         };
         let over = store.runs(&query)?;
-        found.extend(with_present(listing, over, &query));
-    }
-    // The order of one query is right even where a clock went back.
-    if groups.len() > 1 {
-        found.sort_by_key(|run| Reverse((run.started_at, run.fence)));
-        found.truncate(usize::try_from(options.limit).unwrap_or(usize::MAX));
-    }
-    Ok(found)
+        Ok(with_present(listing, over, &query))
+    };
+    of_each(groups, of_group, |run| (run.started_at, run.fence))
 }
 
 /// The newest acts in the span.
@@ -162,19 +166,15 @@ fn acts(
     groups: &[Option<GroupName>],
     span: Span,
 ) -> Result<Vec<ActRecord>> {
-    let mut found = Vec::new();
-    for group in groups {
-        found.extend(store.acts(&ActQuery {
-            group: group.clone(),
+    let of_group = |group| {
+        Ok(store.acts(&ActQuery {
+            group,
             since: span.since,
             until: span.until,
             limit: Some(limit),
-        })?);
-    }
-    if groups.len() > 1 {
-        found.sort_by_key(|act| Reverse(act.at));
-    }
-    Ok(found)
+        })?)
+    };
+    of_each(groups, of_group, |act| act.at)
 }
 
 /// The newest refusals in the span, if they are wanted; otherwise those runs alone that could not start
@@ -192,21 +192,18 @@ fn refusals(
         client.is_none_or(|client| *client == it.client)
             && (options.refusals || fails && it.is_unstarted())
     };
-    let mut found = Vec::new();
-    for group in groups {
-        let refusals = store.refusals(&RefusalQuery {
-            group: group.clone(),
+    let of_group = |group| {
+        let mut refusals = store.refusals(&RefusalQuery {
+            group,
             since: span.since,
             until: span.until,
             // Some of them are picked here.
             limit: (options.refusals && options.client.is_none()).then_some(options.limit),
         })?;
-        found.extend(refusals.into_iter().filter(is_wanted));
-    }
-    if groups.len() > 1 {
-        found.sort_by_key(|refusal| Reverse(refusal.last_at));
-    }
-    Ok(found)
+        refusals.retain(is_wanted);
+        Ok(refusals)
+    };
+    of_each(groups, of_group, |refusal| refusal.last_at)
 }
 
 /// Merges both, the newest first, each in the store's own order: the order of a group's runs is

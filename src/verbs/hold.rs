@@ -15,12 +15,12 @@ use self::stand_in::{STAND_IN, StandIn, unusable};
 use super::run::ONCE_RETAIN;
 use super::run::hooks::HookOptions;
 use super::run::plan::Plan;
-use super::shared::action::{Action, Context};
 use super::shared::failure::Failure;
-use super::shared::node::node_environment;
+use super::shared::node::{node_environment, state};
 use super::shared::options::{
     KeptOptions, LogFormat, LogOptions, NodeOptions, StoreOptions, TimingOptions,
 };
+use super::shared::{Action, Context};
 use crate::cli::{Unusable, values};
 use crate::exit::{self, Exit};
 use crate::job::Leftovers;
@@ -29,7 +29,6 @@ use crate::run::ending::{Codes, Ending, JobEnd, NotStarted, Unstarted};
 use crate::run::machine::{Limits, Wait};
 use crate::run::runtime_file::{RuntimeFile, default_path, make_directory};
 use crate::store::Retention;
-use crate::store::url::state_directory;
 use crate::sys::exec::Program;
 use crate::sys::process;
 use crate::sys::service_manager::ServiceManager;
@@ -45,6 +44,7 @@ const NAME: &std::ffi::CStr = c"tokenrun";
 
 /// Hold the token without a job, and report each gain and loss
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Gains and losses")]
 pub(super) struct Hold {
     /// The group: what must be on one node at a time
     #[arg(
@@ -73,32 +73,22 @@ pub(super) struct Hold {
     /// TOKENRUN_CHANGE is gain or loss. TOKENRUN_GROUP, TOKENRUN_CLIENT_ID, TOKENRUN_SESSION and
     /// TOKENRUN_FENCE are set as for a job. At a loss the command has --kill-grace to end, before
     /// another client can have the token; then it is killed with every process that it has started.
-    #[arg(
-        long,
-        value_name = "CMD",
-        env = "TOKENRUN_ON_CHANGE",
-        help_heading = "Gains and losses"
-    )]
+    #[arg(long, value_name = "CMD", env = "TOKENRUN_ON_CHANGE")]
     on_change: Option<String>,
     /// The file that shows tokenrun check that this node has the token [default: by the name of the
     /// group]
     ///
     /// The default is the name of the group and .json, in /run/tokenrun for root, in
     /// $XDG_RUNTIME_DIR/tokenrun for other users, otherwise in the state directory.
-    #[arg(
-        long,
-        value_name = "FILE",
-        env = "TOKENRUN_RUNTIME_FILE",
-        help_heading = "Gains and losses"
-    )]
+    #[arg(long, value_name = "FILE", env = "TOKENRUN_RUNTIME_FILE")]
     runtime_file: Option<PathBuf>,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Lease and timing")]
     times: TimingOptions,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Reports and messages")]
     history: KeptOptions,
     #[command(flatten)]
     log: LogOptions,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Identity")]
     node: NodeOptions,
     #[command(flatten, next_help_heading = "Everyday options")]
     store: StoreOptions,
@@ -107,10 +97,6 @@ pub(super) struct Hold {
 impl Action for Hold {
     fn check(&self) -> Result<(), Unusable> {
         self.timing().map(drop)
-    }
-
-    fn store(&self) -> Option<&StoreOptions> {
-        Some(&self.store)
     }
 
     fn style(&self) -> Style {
@@ -210,22 +196,16 @@ fn prepared(given: Option<PathBuf>, group: &GroupName) -> Result<PathBuf> {
 
 /// The default path of a group's runtime file.
 pub(crate) fn default_runtime_file(group: &GroupName) -> Result<PathBuf> {
-    let environment = node_environment();
     let runtime_directory = std::env::var_os("XDG_RUNTIME_DIR");
-    let state = state_directory(&environment).ok();
-    default_path(
-        environment.is_root,
-        runtime_directory.as_deref(),
-        state,
-        group,
-    )
-    .map_err(|error| {
+    let is_root = node_environment().is_root;
+    let path = default_path(is_root, runtime_directory.as_deref(), state(), group);
+    path.map_err(|error| {
         let text = format!("there is no place for a runtime file: {error}; give --runtime-file");
         Failure::new(exit::CONFIG, "runtime_file", text).into()
     })
 }
 
-/// Whether the agent goes on, and waits for its token again.
+/// The agent goes on, and waits for its token again.
 const fn goes_on(ending: &Ending) -> bool {
     match ending {
         Ending::Ran {

@@ -3,16 +3,15 @@
 use anyhow::Result;
 use clap::Args;
 
-use super::shared::action::{Action, Context};
-use super::shared::environment::warn;
-use super::shared::node::node_environment;
+use super::shared::failure::warn;
+use super::shared::node::state;
 use super::shared::options::StoreOptions;
-use super::shared::printing::print;
 use super::shared::stores::{LISTING_TIMEOUT, not_opened, store_url};
+use super::shared::terminal::print;
+use super::shared::{Action, Context};
 use crate::exit::Exit;
 use crate::report::printable::printable;
 use crate::store::open::Opening;
-use crate::store::url::state_directory;
 
 /// Make the store, or print the SQL with which an administrator makes it
 #[derive(Debug, Args)]
@@ -25,13 +24,9 @@ pub(super) struct Init {
 }
 
 impl Action for Init {
-    fn store(&self) -> Option<&StoreOptions> {
-        Some(&self.store)
-    }
-
     fn run(&self, context: &mut Context<'_>) -> Result<Exit> {
         let url = store_url(&self.store)?;
-        let state = state_directory(&node_environment()).ok();
+        let state = state();
         let opening = Opening {
             timeout: LISTING_TIMEOUT,
             limit: LISTING_TIMEOUT,

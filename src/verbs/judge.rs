@@ -2,28 +2,25 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use clap::Args;
 
-use super::acts::order::RecordOptions;
-use super::shared::action::{Action, Context};
-use super::shared::asking;
-use super::shared::failure::Failure;
+use super::shared::failure::kept_changing;
 use super::shared::groups::every_group;
-use super::shared::node::actor;
-use super::shared::options::StoreOptions;
-use super::shared::printing::print_json;
+use super::shared::node::{actor, new_version};
+use super::shared::options::RecordOptions;
 use super::shared::stores::known_store;
+use super::shared::terminal::print_json;
+use super::shared::{Action, Context, terminal};
 use crate::cli::Unusable;
 use crate::exit::{self, Exit};
 use crate::report::acts::{ActObject, Performed};
 use crate::report::asking::all;
 use crate::report::incarnation::{is_another, is_settled, judged};
-use crate::report::log::{Log, Style};
-use crate::store::{Store, unknown_incarnation};
-use crate::sys::random;
+use crate::report::log::Style;
+use crate::store::unknown_incarnation;
 use crate::token::operator::Judgement;
-use crate::token::{Incarnation, Served, Swapped, Version};
+use crate::token::{Incarnation, Served, Swapped};
 
 /// How long after it was sent the note may still be written.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -74,10 +71,6 @@ impl Action for Settle {
         }
     }
 
-    fn store(&self) -> Option<&StoreOptions> {
-        Some(&self.judging.record.store)
-    }
-
     fn style(&self) -> Style {
         self.judging.record.log.style()
     }
@@ -89,10 +82,6 @@ impl Action for Settle {
 }
 
 impl Action for Distrust {
-    fn store(&self) -> Option<&StoreOptions> {
-        Some(&self.judging.record.store)
-    }
-
     fn style(&self) -> Style {
         self.judging.record.log.style()
     }
@@ -103,90 +92,68 @@ impl Action for Distrust {
 }
 
 impl Judging {
+    /// Writes an operator's judgement into the note of the store's incarnation. Without `--yes` it is
+    /// refused where no person can be asked.
     fn judge(&self, judgement: &Judgement, context: &mut Context<'_>) -> Result<Exit> {
-        check(self.yes, judgement)?;
-        let mut store = known_store(&self.record.store, context.log)?;
-        judge(store.as_mut(), self, judgement, context.log)
-    }
-}
-
-/// Refuses a judgement where no person can be asked.
-///
-/// # Errors
-/// If `--yes` is missing.
-fn check(yes: bool, judgement: &Judgement) -> Result<()> {
-    let line = match judgement {
-        Judgement::Settle(incarnation) => format!("settle {incarnation}"),
-        Judgement::Distrust => "distrust".to_owned(),
-    };
-    let what = format!("{} concerns every group of the store", judgement.word());
-    asking::check(yes, &what, &line)
-}
-
-/// Writes an operator's judgement into the note of the store's incarnation.
-///
-/// # Errors
-/// If the store is unusable, or does not report its incarnation.
-fn judge(
-    store: &mut dyn Store,
-    judging: &Judging,
-    judgement: &Judgement,
-    log: &mut Log,
-) -> Result<Exit> {
-    let as_json = judging.record.json;
-    if !judging.yes && asking::is_possible() && !asking::agrees(&all(judgement, store.name()), log)?
-    {
-        return Ok(Exit::Code(exit::NOT_NOW));
-    }
-    let actor = actor(judging.record.reason.as_ref());
-    let every = every_group()?;
-    for _ in 0..TRIES {
-        let reading = store.read(&every)?;
-        let (memory, now) = (&reading.memory, &reading.now);
-        let Some(incarnation) = &memory.incarnation else {
-            return Err(unknown_incarnation().into());
+        let line = match judgement {
+            Judgement::Settle(incarnation) => format!("settle {incarnation}"),
+            Judgement::Distrust => "distrust".to_owned(),
         };
-        let trusted = match judgement {
-            Judgement::Settle(shown) if shown != incarnation => {
-                log.write(&is_another(shown, incarnation, store.name()), false);
-                return Ok(Exit::Code(exit::NOT_NOW));
+        let what = format!("{} concerns every group of the store", judgement.word());
+        terminal::check_can_ask(self.yes, &what, &line)?;
+        let log = &mut *context.log;
+        let mut store = known_store(&self.record.store, log)?;
+        let asks = !self.yes && terminal::can_ask();
+        if asks && !terminal::agrees(&all(judgement, store.name()), log)? {
+            return Ok(Exit::Code(exit::NOT_NOW));
+        }
+        let as_json = self.record.json;
+        let actor = actor(self.record.reason.as_ref());
+        let every = every_group()?;
+        for _ in 0..TRIES {
+            let reading = store.read(&every)?;
+            let (memory, now) = (&reading.memory, &reading.now);
+            let Some(incarnation) = &memory.incarnation else {
+                return Err(unknown_incarnation().into());
+            };
+            let trusted = match judgement {
+                Judgement::Settle(shown) if shown != incarnation => {
+                    log.write(&is_another(shown, incarnation, store.name()), false);
+                    return Ok(Exit::Code(exit::NOT_NOW));
+                }
+                Judgement::Settle(_) => true,
+                Judgement::Distrust => false,
+            };
+            if trusted && memory.observed(now).0 == Served::Everything {
+                log.write(&is_settled(incarnation, store.name()), false);
+                return match as_json {
+                    true => print_json::<Performed<'_>>(&[]),
+                    false => Ok(Exit::OK),
+                };
             }
-            Judgement::Settle(_) => true,
-            Judgement::Distrust => false,
-        };
-        if trusted && memory.observed(now).0 == Served::Everything {
-            log.write(&is_settled(incarnation, store.name()), false);
+            let note = memory.judged(incarnation, trusted, now, new_version()?);
+            let mut swap = memory.swap(note, now, LIMIT);
+            swap.act = judgement.record(&swap.to, actor.clone()).map(Box::new);
+            let at = match store.note(&swap) {
+                Ok(Swapped::Done(at)) => at,
+                Ok(Swapped::Conflict | Swapped::Expired(_)) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            log.write(&judged(judgement, incarnation, store.name()), false);
+            let Some(mut record) = swap.act else {
+                return Ok(Exit::OK);
+            };
+            record.at = at.stamp.wall;
+            let performed = Performed {
+                act: ActObject::of(&record),
+                old_job_until: None,
+            };
             return match as_json {
-                true => print_json::<Performed<'_>>(&[]),
+                true => print_json(&[performed]),
                 false => Ok(Exit::OK),
             };
         }
-        let bits = random::bits64().context("cannot read random bytes")?;
-        let note = memory.judged(incarnation, trusted, now, Version::from_random(bits));
-        let mut swap = memory.swap(note, now, LIMIT);
-        swap.act = judgement.record(&swap.to, actor.clone()).map(Box::new);
-        let at = match store.note(&swap) {
-            Ok(Swapped::Done(at)) => at,
-            Ok(Swapped::Conflict | Swapped::Expired(_)) => continue,
-            Err(error) => return Err(error.into()),
-        };
-        log.write(&judged(judgement, incarnation, store.name()), false);
-        let Some(mut record) = swap.act else {
-            return Ok(Exit::OK);
-        };
-        record.at = at.stamp.wall;
-        let performed = Performed {
-            act: ActObject::of(&record),
-            old_job_until: None,
-        };
-        return match as_json {
-            true => print_json(&[performed]),
-            false => Ok(Exit::OK),
-        };
+        let note = format_args!("the note of {}", store.name());
+        Err(kept_changing(note, TRIES).into())
     }
-    let text = format!(
-        "the note of {} kept changing; gave up after {TRIES} conflicts, and nothing was changed; try again",
-        store.name()
-    );
-    Err(Failure::new(exit::UNAVAILABLE, "conflicts", text).into())
 }

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 
-use super::shared::action::{Action, Context};
 use super::shared::failure::not_written;
 use super::shared::groups::{memory, unknown_group};
 use super::shared::options::StoreOptions;
-use super::shared::printing::print;
 use super::shared::stores::known_store_beside;
+use super::shared::terminal::print;
+use super::shared::{Action, Context};
 use crate::cli::values;
 use crate::exit::Exit;
 use crate::report::metrics::{Measured, text};
@@ -34,15 +34,10 @@ pub(super) struct Metrics {
 }
 
 impl Action for Metrics {
-    fn store(&self) -> Option<&StoreOptions> {
-        Some(&self.store)
-    }
-
     /// After everything else, a row that can't be read is an error.
     fn run(&self, context: &mut Context<'_>) -> Result<Exit> {
-        let output = ("--textfile", self.textfile.as_deref());
-        let mut store = known_store_beside(&self.store, output, context.log)?;
-        let store = store.as_mut();
+        let textfile = self.textfile.as_deref();
+        let store = &mut *known_store_beside(&self.store, "--textfile", textfile, context.log)?;
         let listing = store.list()?;
         let memory = memory(store)?;
         let wanted = |row: &Row| self.group.as_ref().is_none_or(|group| row.group == *group);

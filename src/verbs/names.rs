@@ -7,10 +7,10 @@ use std::ffi::OsString;
 use anyhow::Result;
 use clap::Parser;
 
-use super::shared::action::{Action, Context};
 use super::shared::options::StoreOptions;
-use super::shared::printing::print;
 use super::shared::stores::known_store_with_locks;
+use super::shared::terminal::print;
+use super::shared::{Action, Context};
 use crate::exit::Exit;
 use crate::store::{RefusalQuery, RunQuery, Store, StoreError};
 use crate::token::hidden::is_hidden;
@@ -56,10 +56,6 @@ pub(super) struct PrintNames {
 }
 
 impl Action for PrintNames {
-    fn store(&self) -> Option<&StoreOptions> {
-        Some(&self.line.store)
-    }
-
     fn run(&self, context: &mut Context<'_>) -> Result<Exit> {
         let timeout = COMPLETION_TIMEOUT;
         let mut opened = known_store_with_locks(&self.line.store, timeout, context.log)?;
@@ -101,9 +97,6 @@ pub(super) fn rewritten(arguments: &[OsString]) -> Option<(Names, Vec<OsString>)
 
 /// Prints the name of each group, a line each, including groups whose token is unreadable. Names
 /// that no option accepts are left out.
-///
-/// # Errors
-/// If the store can't be read, or the names can't be printed.
 fn groups(store: &mut dyn Store) -> Result<Exit> {
     let listing = store.list()?;
     let rows = listing.rows.iter().map(|row| row.group.to_string());
@@ -116,9 +109,6 @@ fn groups(store: &mut dyn Store) -> Result<Exit> {
 }
 
 /// Prints the id of each client, a line each. Ids that no option accepts are left out.
-///
-/// # Errors
-/// If the store can't be read, or the ids can't be printed.
 fn clients(store: &mut dyn Store) -> Result<Exit> {
     let mut all = of_tokens(store)?;
     let query = RunQuery {
@@ -132,11 +122,8 @@ fn clients(store: &mut dyn Store) -> Result<Exit> {
     print(&ids.map(|id| format!("{id}\n")).collect::<String>())
 }
 
-/// Whether the store has seen a client: it has or expects a token, waits for one, has run, or was
+/// The store has seen the client: it has or expects a token, waits for one, has run, or was
 /// refused. The target of a hand-off need not exist.
-///
-/// # Errors
-/// If the store can't be read.
 pub(super) fn is_known(store: &mut dyn Store, client: &ClientId) -> Result<bool, StoreError> {
     if of_tokens(store)?.contains(client) {
         return Ok(true);

@@ -4,12 +4,11 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 
 use super::acts::Forget;
-use super::shared::action::{Action, Context};
-use super::shared::groups::unknown_group;
+use super::shared::groups::known_row;
 use super::shared::options::{ScreenOptions, StoreOptions};
-use super::shared::printing::{print, print_json};
-use super::shared::screen::screen;
 use super::shared::stores::known_store;
+use super::shared::terminal::{print, print_json, screen};
+use super::shared::{Action, Context};
 use crate::cli::values;
 use crate::exit::Exit;
 use crate::report::{json, tables};
@@ -37,18 +36,12 @@ pub(super) struct OnceList {
 }
 
 impl Action for OnceList {
-    fn store(&self) -> Option<&StoreOptions> {
-        Some(&self.store)
-    }
-
     /// The newest first.
     fn run(&self, context: &mut Context<'_>) -> Result<Exit> {
         let mut store = known_store(&self.store, context.log)?;
         let group = self.group.as_ref();
-        if let Some(group) = group
-            && store.read(group)?.row.is_none()
-        {
-            return Err(unknown_group(store.name(), group).into());
+        if let Some(group) = group {
+            known_row(store.as_mut(), group)?;
         }
         let marks = store.once_marks(group)?;
         if self.json {

@@ -5,12 +5,12 @@ use std::io::{IsTerminal as _, stdout};
 use anyhow::Result;
 use clap::Args;
 
-use super::shared::action::{Action, Context};
 use super::shared::failure::Failure;
-use super::shared::groups::unknown_group;
+use super::shared::groups::known_row;
 use super::shared::options::StoreOptions;
-use super::shared::printing::{print_json, put_bytes, tell};
 use super::shared::stores::known_store;
+use super::shared::terminal::{print_json, put_bytes, tell};
+use super::shared::{Action, Context};
 use crate::cli::values;
 use crate::exit::{self, Exit};
 use crate::report::output::{Object, damaged, head, none, shown};
@@ -38,17 +38,10 @@ pub(super) struct Output {
 }
 
 impl Action for Output {
-    fn store(&self) -> Option<&StoreOptions> {
-        Some(&self.store)
-    }
-
     fn run(&self, context: &mut Context<'_>) -> Result<Exit> {
-        let mut store = known_store(&self.store, context.log)?;
-        let store = store.as_mut();
+        let store = &mut *known_store(&self.store, context.log)?;
         let group = &self.group;
-        let Some(row) = store.read(group)?.row else {
-            return Err(unknown_group(store.name(), group).into());
-        };
+        let row = known_row(store, group)?;
         let Some(record) = store.output(group, self.run)? else {
             if self.json {
                 print_json::<Object<'_>>(&[])?;

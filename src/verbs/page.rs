@@ -6,13 +6,12 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use clap::Args;
 
-use super::shared::action::{Action, Context};
 use super::shared::failure::not_written;
 use super::shared::groups::{known, memory};
 use super::shared::options::{GroupsOptions, StoreOptions};
-use super::shared::printing::print;
-use super::shared::screen::zone;
 use super::shared::stores::known_store_beside;
+use super::shared::terminal::{print, zone};
+use super::shared::{Action, Context};
 use crate::cli::{Unusable, values};
 use crate::exit::Exit;
 use crate::report::page::{Calendar, Detail, Facts, Group, Known, Past, View, page as written};
@@ -71,14 +70,10 @@ impl Action for Page {
         Ok(())
     }
 
-    fn store(&self) -> Option<&StoreOptions> {
-        Some(&self.store)
-    }
-
     /// After everything else, a row that can't be read is an error.
     fn run(&self, context: &mut Context<'_>) -> Result<Exit> {
-        let output = ("--output", Some(self.output.as_path()));
-        let mut store = known_store_beside(&self.store, output, context.log)?;
+        let mut store =
+            known_store_beside(&self.store, "--output", Some(&self.output), context.log)?;
         let store = store.as_mut();
         let wanted_groups = self.groups.groups();
         let listing = store.list()?;
@@ -201,9 +196,9 @@ fn group(
         now: listing.now.clone(),
         queues: Vec::new(),
     };
-    let runs = runs(&own, over, &RunQuery::default());
-    let mut runs: Vec<&RunRecord> = runs.iter().collect();
+    let mut runs = runs(&own, over, &RunQuery::default());
     runs.sort_by_key(|run| (run.started_at, run.fence));
+    let runs: Vec<&RunRecord> = runs.iter().collect();
     let acts = others.acts.iter().filter(|act| act.group == row.group);
     let mut acts: Vec<&ActRecord> = acts.collect();
     acts.sort_by_key(|act| act.at);

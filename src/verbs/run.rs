@@ -13,8 +13,8 @@ use clap::Args;
 
 use self::hooks::HookOptions;
 use self::plan::Plan;
-use super::shared::action::{Action, Context};
 use super::shared::options::{KeptOptions, LogOptions, NodeOptions, StoreOptions, TimingOptions};
+use super::shared::{Action, Context};
 use crate::cli::values::{self, Word};
 use crate::cli::{Unusable, shell_word};
 use crate::duration;
@@ -40,19 +40,13 @@ static LEFTOVERS: [Word<Leftovers>; 2] = [
 
 #[derive(Debug, Args)]
 #[allow(clippy::struct_excessive_bools)]
+#[command(next_help_heading = "Everyday options")]
 pub(super) struct Run {
     /// The group: what must run on one node at a time
     ///
     /// A name of 1 to 200 visible characters, without a blank at either end. No variable stands for
     /// this option: it would leak into jobs that run other groups.
-    #[arg(
-        short,
-        long,
-        value_name = "NAME",
-        value_parser = values::group,
-        display_order = 1,
-        help_heading = "Everyday options"
-    )]
+    #[arg(short, long, value_name = "NAME", value_parser = values::group, display_order = 1)]
     group: Option<GroupName>,
     /// Wait in the queue until the token can be taken, at most this long; then exit code 75
     /// [default: no; without a DURATION there is no limit]
@@ -67,7 +61,7 @@ pub(super) struct Run {
         require_equals = true,
         default_missing_value = values::FOREVER,
         value_parser = values::wait,
-        display_order = 3, help_heading = "Everyday options"
+        display_order = 3
     )]
     wait: Option<Wait>,
     /// Run only if no run of this group with this key has succeeded: a date, a batch, a version
@@ -80,8 +74,7 @@ pub(super) struct Run {
         value_name = "KEY",
         env = "TOKENRUN_ONCE",
         value_parser = values::once,
-        display_order = 5,
-        help_heading = "Everyday options"
+        display_order = 5
     )]
     once: Option<OnceKey>,
     /// Exit code if the token can't be taken now [default: 75]
@@ -95,8 +88,7 @@ pub(super) struct Run {
         value_name = "N",
         env = "TOKENRUN_CONFLICT_EXIT_CODE",
         value_parser = values::code,
-        display_order = 6,
-        help_heading = "Everyday options"
+        display_order = 6
     )]
     conflict_exit_code: Option<u8>,
     /// End the job after this time, with exit code 124 [default: none]
@@ -104,9 +96,9 @@ pub(super) struct Run {
     /// The job gets TERM, and KILL after --kill-grace, together with every process that it has
     /// started. Without a limit, a job that hangs renews its lease for ever, and no other node
     /// takes over.
-    #[arg(long, value_name = "DURATION", env = "TOKENRUN_TIMEOUT", value_parser = values::duration, display_order = 7, help_heading = "Everyday options")]
+    #[arg(long, value_name = "DURATION", env = "TOKENRUN_TIMEOUT", value_parser = values::duration, display_order = 7)]
     timeout: Option<Duration>,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Lease and timing")]
     times: TimingOptions,
     /// What happens to processes that the job leaves behind
     ///
@@ -159,7 +151,7 @@ pub(super) struct Run {
         help_heading = "The job"
     )]
     done_exit_code: Option<u8>,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Hooks")]
     hooks: HookOptions,
     /// Write what happened to this file as JSON when the run has ended [default: none]
     ///
@@ -172,7 +164,7 @@ pub(super) struct Run {
         help_heading = "Reports and messages"
     )]
     report: Option<PathBuf>,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Reports and messages")]
     history: KeptOptions,
     /// How long keys that are done are kept, at least [default: 400d]
     ///
@@ -181,7 +173,7 @@ pub(super) struct Run {
     once_retain: Option<Duration>,
     #[command(flatten)]
     log: LogOptions,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Identity")]
     node: NodeOptions,
     #[command(flatten, next_help_heading = "Everyday options")]
     pub(super) store: StoreOptions,
@@ -201,9 +193,7 @@ impl Run {
             "no group: name what must run on one node at a time, as in tokenrun --group nightly -- /opt/etl/run.sh (tokenrun --help tells more)",
         ))
     }
-}
 
-impl Run {
     pub(super) fn plan(&self) -> Result<Plan<'_>, Unusable> {
         Ok(Plan {
             group: self.named()?,
@@ -259,10 +249,6 @@ impl Action for Run {
             return Err(Unusable::about(&["--timeout"], text));
         }
         self.hooks.check()
-    }
-
-    fn store(&self) -> Option<&StoreOptions> {
-        Some(&self.store)
     }
 
     fn style(&self) -> Style {

@@ -1,19 +1,17 @@
 //! `tokenrun status`: the tokens and their holders.
 
-mod watch;
-
+use std::thread;
 use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
 
-use self::watch::watch;
-use super::shared::action::{Action, Context};
+use super::shared::failure::reported;
 use super::shared::groups::{known, memory};
 use super::shared::options::{ScreenOptions, StoreOptions};
-use super::shared::printing::{json_text, print};
-use super::shared::screen::screen;
 use super::shared::stores::known_store;
+use super::shared::terminal::{json_text, print, put, screen};
+use super::shared::{Action, Context};
 use crate::cli::values::{self, Word};
 use crate::exit::Exit;
 use crate::report::condition::Condition;
@@ -22,8 +20,10 @@ use crate::report::group::{Group, Snapshot};
 use crate::report::json::{Listed, Token};
 use crate::report::last_run::{Known, LastRun};
 use crate::report::overview::overview;
+use crate::report::printable::printable;
 use crate::report::screen::Screen;
 use crate::store::{RunQuery, Store, StoreError, Unreadable};
+use crate::sys::terminal::size_of_stdout;
 use crate::token::{GroupPattern, Groups, Row};
 
 /// The least pause between two reads of a store.
@@ -81,15 +81,10 @@ pub(super) struct Status {
 }
 
 impl Action for Status {
-    fn store(&self) -> Option<&StoreOptions> {
-        Some(&self.store)
-    }
-
     /// With an interval again and again, until the reader has gone. An unreadable row hides no other: it
     /// is shown as unreadable, and the exit code says so.
     fn run(&self, context: &mut Context<'_>) -> Result<Exit> {
-        let mut store = known_store(&self.store, context.log)?;
-        let store = store.as_mut();
+        let store = &mut *known_store(&self.store, context.log)?;
         if let Some(every) = self.watch {
             return watch(every.max(LEAST_WATCH), self.screen, |screen| {
                 look(store, self, screen).map(|shown| shown.text)
@@ -111,11 +106,8 @@ fn look(store: &mut dyn Store, options: &Status, screen: &Screen) -> Result<Show
     let memory = memory(store)?;
     let wanted: Groups = options.group.clone().into();
     known(&listing, &wanted, store.name())?;
-    let rows: Vec<&Row> = listing.rows.iter().collect();
-    let rows = rows
-        .into_iter()
-        .filter(|row| wanted.has(row.group.as_str()));
-    let lasts = last_runs(store, rows)?;
+    let is_wanted = |row: &&Row| wanted.has(row.group.as_str());
+    let lasts = last_runs(store, listing.rows.iter().filter(is_wanted))?;
     let at = Snapshot {
         store: store.name(),
         memory: &memory,
@@ -146,8 +138,8 @@ fn look(store: &mut dyn Store, options: &Status, screen: &Screen) -> Result<Show
 }
 
 fn json(groups: &[Group<'_>], unreadable: &[&Unreadable], at: Snapshot<'_>) -> Result<String> {
-    let tokens = groups.iter().map(|group| Token::of(group, at));
-    let tokens = tokens.map(Box::new).map(Listed::Token);
+    let token = |group| Listed::Token(Box::new(Token::of(group, at)));
+    let tokens = groups.iter().map(token);
     let others = unreadable.iter().copied().map(Listed::unreadable);
     json_text(&tokens.chain(others).collect::<Vec<_>>())
 }
@@ -176,4 +168,76 @@ fn last_runs<'a>(
         found.push((row, last));
     }
     Ok(found)
+}
+
+/// Moves to the upper left corner.
+const HOME: &str = "\u{1b}[H";
+/// Clears the whole screen.
+const CLEAR: &str = "\u{1b}[2J";
+/// Clears the rest of the line.
+const REST_OF_LINE: &str = "\u{1b}[K";
+/// Clears what is below.
+const BELOW: &str = "\u{1b}[J";
+
+/// Shows what `look` finds, every so often, until the reader has gone.
+///
+/// # Errors
+/// If the first look fails. Once something has been shown, an error takes its place.
+fn watch(
+    every: Duration,
+    options: ScreenOptions,
+    mut look: impl FnMut(&Screen) -> Result<String>,
+) -> Result<Exit> {
+    let mut first = true;
+    loop {
+        let terminal = size_of_stdout();
+        let lines = terminal.and_then(|size| size.lines);
+        let screen = Screen {
+            // The line of the cursor stays free.
+            height: lines.map(|lines| lines.saturating_sub(1).max(1)),
+            ..screen(options)
+        };
+        let text = match look(&screen) {
+            Ok(text) => text,
+            Err(error) if !first => format!("{}\n", printable(&reported(&error).message.text)),
+            Err(error) => return Err(error),
+        };
+        let shown = match terminal {
+            Some(_) => redrawn(&text, first),
+            None if first => text,
+            None => format!("\n{text}"),
+        };
+        if !put(&shown)? {
+            return Ok(Exit::OK);
+        }
+        first = false;
+        thread::sleep(every);
+    }
+}
+
+/// The text over the one before: each line replaces the old one, so that nothing is ever blank.
+fn redrawn(text: &str, first: bool) -> String {
+    let mut drawn = HOME.to_owned();
+    if first {
+        drawn.push_str(CLEAR);
+    }
+    for line in text.lines() {
+        drawn.push_str(line);
+        drawn.push_str(REST_OF_LINE);
+        drawn.push('\n');
+    }
+    drawn.push_str(BELOW);
+    drawn
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_line_replaces_the_old_one() {
+        let expected = "\u{1b}[Ha\u{1b}[K\nb\u{1b}[K\n\u{1b}[J";
+        assert_eq!(redrawn("a\nb\n", false), expected);
+        assert!(redrawn("a\n", true).starts_with("\u{1b}[H\u{1b}[2Ja"));
+    }
 }

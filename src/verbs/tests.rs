@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::*;
 use crate::exit;
 use crate::verbs::acts::Ordering as _;
-use crate::verbs::acts::order::{Order, Patience};
+use crate::verbs::acts::several::{Order, Patience};
 
 fn words(line: &[&str]) -> Vec<OsString> {
     line.iter().map(OsString::from).collect()

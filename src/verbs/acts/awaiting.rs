@@ -1,6 +1,7 @@
 //! Waits for the effect of an act: the revoked job has ended, or the token is open to the client
 //! that it goes to. The rule itself says when.
 
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
@@ -8,22 +9,19 @@ use anyhow::Result;
 
 use super::super::explain;
 use super::super::shared::groups::unknown_group;
+use super::super::shared::node::{about, bystander};
 use super::one::ToCome;
 use crate::exit::{self, Exit};
-use crate::report::awaiting::{STAYS, Seen, ended, given_up, may_have_it, waiting};
+use crate::report::awaiting::{STAYS, Seen as WaitedFor, ended, given_up, may_have_it, waiting};
 use crate::report::log::Log;
-use crate::report::message::{Message, Subject};
+use crate::report::message::Message;
 use crate::run::machine::Wait;
-use crate::store::{Reading, Store};
+use crate::store::Store;
 use crate::sys::clock::LocalClock;
-use crate::token::{Claim, ClientId, Evidence, GroupName, Refusal, State, Verdict, Version};
+use crate::token::{ClientId, GroupName, Refusal, State, Verdict, Version};
 
 /// The pause between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-
-/// The claim of a client for a group, and what this host can prove about the run in the row.
-pub(crate) type Prove<'a> =
-    dyn FnMut(&GroupName, &ClientId, &Reading) -> Result<(Claim, Evidence)> + 'a;
 
 /// An effect in a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,47 +31,52 @@ pub(crate) struct Awaited {
 }
 
 /// Waits for each effect, one after the other, within one limit.
-///
-/// # Errors
-/// If the store can't be read.
 pub(crate) fn await_all(
     store: &mut dyn Store,
     all: &[Awaited],
     limit: Wait,
-    about: &dyn Fn(&GroupName) -> Subject,
-    prove: &mut Prove<'_>,
+    locks: Option<&Path>,
     log: &mut Log,
 ) -> Result<Exit> {
+    if limit == Wait::No {
+        return Ok(Exit::OK);
+    }
     let clock = LocalClock::start();
     let mut exit = Exit::OK;
     let mut told = false;
     for awaited in all {
-        if limit == Wait::No {
-            break;
-        }
         log.about(about(&awaited.group));
-        let mut watch = Watch::new(awaited);
-        while let Some(message) = watch.look(store, &clock, prove)? {
-            if let Some(mut message) = message {
-                if !std::mem::replace(&mut told, true) {
-                    message.text.push_str(STAYS);
+        let mut watch = Watch {
+            awaited,
+            locks,
+            version: None,
+            reported: None,
+        };
+        loop {
+            match watch.look(store, &clock)? {
+                Seen::Effect(message) => {
+                    log.write(&message, false);
+                    break;
                 }
-                log.write(&message, false);
+                Seen::News(mut message) => {
+                    if !std::mem::replace(&mut told, true) {
+                        message.text.push_str(STAYS);
+                    }
+                    log.write(&message, false);
+                }
+                Seen::NoNews => {}
             }
+            let waited = clock.now().0;
             let left = match limit {
-                Wait::For(limit) => limit.saturating_sub(clock.now().0),
+                Wait::For(limit) => limit.saturating_sub(waited),
                 Wait::No | Wait::Forever => Duration::MAX,
             };
             if left.is_zero() {
-                let waited = clock.now().0;
                 log.write(&given_up(&awaited.group, store.name(), waited), false);
                 exit = Exit::Code(exit::NOT_NOW);
                 break;
             }
             thread::sleep(LOOK_EVERY.min(left));
-        }
-        if let Some(message) = watch.end {
-            log.write(&message, false);
         }
     }
     Ok(exit)
@@ -82,31 +85,33 @@ pub(crate) fn await_all(
 /// One effect that is watched for.
 struct Watch<'a> {
     awaited: &'a Awaited,
+    /// The directory for the locks of the store's runs on this host.
+    locks: Option<&'a Path>,
     /// The version that was seen last, and since when, on this process's clock.
     version: Option<(Version, Duration)>,
-    /// What was reported last: the reason in a word, and the client that has the token.
-    reported: Option<(Option<&'static str>, Option<ClientId>)>,
-    /// The message of the effect, once it has come.
-    end: Option<Message>,
+    reported: Option<Reported>,
 }
 
-impl<'a> Watch<'a> {
-    const fn new(awaited: &'a Awaited) -> Self {
-        Self {
-            awaited,
-            version: None,
-            reported: None,
-            end: None,
-        }
-    }
+/// What was reported last.
+#[derive(PartialEq, Eq)]
+struct Reported {
+    /// In a word.
+    reason: Option<&'static str>,
+    /// The client that has the token.
+    holder: Option<ClientId>,
+}
 
-    /// Looks once. `None`: the effect has come. Else what to say, if the reason is another one.
-    fn look(
-        &mut self,
-        store: &mut dyn Store,
-        clock: &LocalClock,
-        prove: &mut Prove<'_>,
-    ) -> Result<Option<Option<Message>>> {
+/// What a look has seen.
+enum Seen {
+    /// The effect has come.
+    Effect(Message),
+    /// The effect is still to come, for another reason than before.
+    News(Message),
+    NoNews,
+}
+
+impl Watch<'_> {
+    fn look(&mut self, store: &mut dyn Store, clock: &LocalClock) -> Result<Seen> {
         let Awaited { group, effect } = self.awaited;
         let before = clock.now().0;
         let mut reading = store.read(group)?;
@@ -130,32 +135,36 @@ impl<'a> Watch<'a> {
                 (client, false)
             }
         };
-        let (claim, evidence) = prove(group, client, &reading)?;
+        let row = row.clone();
+        let claim = bystander(group, client.clone(), Some(&row))?;
+        let evidence = explain::evidence(self.locks, &reading, &claim);
         let decided = explain::at(&claim, &reading, &evidence, Duration::ZERO, unchanged_for);
-        let Some(row) = &reading.row else {
-            return Ok(None);
-        };
-        let seen = Seen {
-            row,
+        let waited_for = WaitedFor {
+            row: &row,
             store: store.name(),
             verdict: &decided.verdict,
             client,
             gets_it,
         };
-        self.end = has_come(effect, &seen);
-        if self.end.is_some() {
-            return Ok(None);
+        if let Some(message) = has_come(effect, &waited_for) {
+            return Ok(Seen::Effect(message));
         }
-        let message = waiting(&seen);
-        let news = Some((message.reason, row.client_bound().cloned()));
-        let is_news = self.reported != news;
-        self.reported = news;
-        Ok(Some(is_news.then_some(message)))
+        let message = waiting(&waited_for);
+        let reported = Some(Reported {
+            reason: message.reason,
+            holder: row.client_bound().cloned(),
+        });
+        let is_known = self.reported == reported;
+        self.reported = reported;
+        Ok(match is_known {
+            true => Seen::NoNews,
+            false => Seen::News(message),
+        })
     }
 }
 
 /// The message of the effect, if it has come.
-fn has_come(effect: &ToCome, seen: &Seen<'_>) -> Option<Message> {
+fn has_come(effect: &ToCome, seen: &WaitedFor<'_>) -> Option<Message> {
     match effect {
         ToCome::Ended(_, session) => {
             let is_in_row = seen.row.session() == Some(session);
@@ -169,7 +178,7 @@ fn has_come(effect: &ToCome, seen: &Seen<'_>) -> Option<Message> {
     }
 }
 
-/// Whether the lease of the session in the row is over.
+/// The lease of the session in the row is over.
 const fn is_open(verdict: &Verdict) -> bool {
     !matches!(
         verdict,

@@ -4,24 +4,22 @@
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 
-use super::super::shared::failure::{Failure, STORE_FAILED};
+use super::super::shared::failure::{Failure, STORE_FAILED, kept_changing};
 use super::super::shared::groups::unknown_group;
-use super::order::Wish;
+use super::super::shared::node::new_version;
 use crate::exit::{self, Exit};
 use crate::report::acts::{ActObject, Performed, done, has_it, held, nothing, stays_paused};
 use crate::report::log::Log;
 use crate::report::printable::quoted;
 use crate::report::rfc3339;
 use crate::run::ending::of_trouble;
-use crate::store::Trouble;
-use crate::store::{Reading, Store, StoreError, check_reader};
-use crate::sys::random;
+use crate::store::{Reading, Store, StoreError, Trouble, check_reader};
 use crate::token::operator::{Effect, perform};
 use crate::token::{
     Act, ActRecord, Actor, ClientId, GroupName, Others, Pause, Row, SessionId, State, StoreTime,
-    Swapped, Version,
+    Swapped,
 };
 
 /// How long after it was sent an act may still happen.
@@ -33,6 +31,31 @@ const TRIES: u32 = 100;
 
 /// The pause before the next try.
 const PAUSE: Duration = Duration::from_millis(20);
+
+/// What an operator wishes: an act, or what becomes one by the row and its time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Wish {
+    /// No new grants, for this long, or until they are allowed again.
+    Pause(Option<Duration>),
+    /// Grants again.
+    Resume {
+        /// Although another operator has paused them.
+        others: bool,
+    },
+    /// The token goes to this client next, and another client that runs the job now ends it.
+    Move(ClientId),
+    Act(Act),
+}
+
+impl Wish {
+    /// The client that is to get the token next.
+    pub(crate) const fn target(&self) -> Option<&ClientId> {
+        match self {
+            Self::Act(Act::Handoff(to)) | Self::Move(to) => Some(to),
+            _ => None,
+        }
+    }
+}
 
 /// What came of a wish for one group.
 #[derive(Debug)]
@@ -72,10 +95,7 @@ pub(crate) enum ToCome {
 }
 
 /// Carries a wish out, unless the row has that state already.
-///
-/// # Errors
-/// If the store is unusable, the group is unknown, or other clients write without end.
-pub(crate) fn act(
+pub(crate) fn act_on(
     store: &mut dyn Store,
     group: &GroupName,
     wish: &Wish,
@@ -211,12 +231,9 @@ fn make(
             None => thread::sleep(PAUSE),
         }
     }
-    let text = format!(
-        "the row of {} in {} kept changing; gave up after {TRIES} conflicts, and nothing was changed; try again",
-        quoted(group.as_str()),
-        store.name()
-    );
-    Err(Failure::new(exit::UNAVAILABLE, "conflicts", text).into())
+    let name = quoted(group.as_str());
+    let row = format_args!("the row of {name} in {}", store.name());
+    Err(kept_changing(row, TRIES).into())
 }
 
 /// One try. `None`: another client wrote the row, or the store was slow.
@@ -227,8 +244,7 @@ fn attempt(
     row: &Row,
     now: &StoreTime,
 ) -> Result<Option<Made>> {
-    let bits = random::bits64().context("cannot read random bytes")?;
-    let version = Version::from_random(bits);
+    let version = new_version()?;
     let act = act_of(wish, actor, now);
     if let Act::Forget(key) = &act {
         let found = store.once(&row.group, key);
@@ -262,7 +278,7 @@ fn attempt(
     }
 }
 
-/// Whether the act would change only the version and the time of the request.
+/// The act would change only the version and the time of the request.
 fn is_same(to: &Row, row: &Row, act: &Act) -> bool {
     let mut to = to.clone();
     to.version = row.version;

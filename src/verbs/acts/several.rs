@@ -1,34 +1,67 @@
 //! An act of an operator on one group or on several, one after the other.
 
+use std::path::Path;
+
 use anyhow::Result;
 
 use super::super::names::is_known;
-use super::super::shared::asking::{self, agrees};
 use super::super::shared::failure::{Failure, code_of, reported};
-use super::super::shared::groups::{all_of, unknown_group};
-use super::super::shared::printing::print_json;
-use super::awaiting::{Awaited, Prove, await_all};
-use super::one::{Acted, Done, act};
-use super::order::{Order, Patience};
+use super::super::shared::groups::{all_of, known_row, unknown_group};
+use super::super::shared::node::about;
+use super::super::shared::options::RecordOptions;
+use super::super::shared::terminal::{self, agrees, print_json};
+use super::awaiting::{Awaited, await_all};
+use super::one::{Done, Wish, act_on};
 use crate::exit::{self, Exit};
 use crate::report::asking::{aborted, for_stranger, many, stranger};
 use crate::report::log::Log;
-use crate::report::message::Subject;
 use crate::report::printable::quoted;
 use crate::run::machine::Wait;
 use crate::store::Store;
 use crate::token::{Actor, ClientId, GroupName, Groups};
 
+/// How long an act waits for its effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Patience {
+    /// However long it takes if a person sees it on a terminal, else not at all.
+    OnTerminal,
+    /// This long.
+    Given(Wait),
+}
+
+/// An act on one or several groups.
+#[derive(Debug)]
+pub(crate) struct Order<'a> {
+    pub(crate) groups: Groups,
+    /// Ask no question.
+    pub(crate) yes: bool,
+    /// The verb, for a line that the message suggests.
+    pub(crate) verb: &'static str,
+    pub(crate) wish: Wish,
+    pub(crate) patience: Patience,
+    pub(crate) record: &'a RecordOptions,
+}
+
+impl Order<'_> {
+    /// How the line names groups without their names; `None` if it gives each name.
+    pub(crate) fn broad(&self) -> Option<String> {
+        match &self.groups {
+            Groups::All => Some("--all".to_owned()),
+            Groups::Matching(patterns) => {
+                let pattern = patterns.iter().find(|it| it.name().is_none())?;
+                Some(format!("--group {:?}", pattern.as_str()))
+            }
+        }
+    }
+}
+
 /// Refuses a selection by `--all` or a pattern where no person can be asked.
-///
-/// # Errors
-/// If `--yes` is missing.
 pub(crate) fn check(order: &Order<'_>) -> Result<()> {
     let Some(broad) = order.broad() else {
         return Ok(());
     };
     let line = format!("{} {broad}", order.verb);
-    asking::check(
+    terminal::check_can_ask(
         order.yes,
         &format!("{broad} may stand for many groups"),
         &line,
@@ -41,27 +74,33 @@ pub(crate) fn check(order: &Order<'_>) -> Result<()> {
 /// # Errors
 /// If the store is unusable, a group is unknown (nothing is changed then), or the only group can't
 /// be acted on.
-pub(crate) fn acts(
+pub(crate) fn act_on_each(
     store: &mut dyn Store,
     order: &Order<'_>,
     actor: &Actor,
-    about: &dyn Fn(&GroupName) -> Subject,
-    prove: &mut Prove<'_>,
+    locks: Option<&Path>,
     log: &mut Log,
 ) -> Result<Exit> {
     let groups = selected(store, order)?;
     if !is_agreed(store, order, &groups, log)? {
         return Ok(Exit::Code(exit::NOT_NOW));
     }
-    let mut all = Performed::default();
+    let (mut done, mut awaited, mut exit) = (Vec::new(), Vec::new(), Exit::OK);
     for (at, group) in groups.iter().enumerate() {
         log.about(about(group));
-        match act(store, group, &order.wish, actor, log) {
-            Ok(acted) => all.add(group, acted),
+        match act_on(store, group, &order.wish, actor, log) {
+            Ok(acted) => {
+                done.extend(acted.performed);
+                exit = worse(exit, acted.exit);
+                awaited.extend(acted.effect.map(|effect| Awaited {
+                    group: group.clone(),
+                    effect,
+                }));
+            }
             Err(error) if groups.len() == 1 => return Err(error),
             Err(error) => {
                 log.write(&reported(&error).message, false);
-                all.exit = worse(all.exit, Exit::Code(code_of(&error)));
+                exit = worse(exit, Exit::Code(code_of(&error)));
                 let left = groups.len() - at - 1;
                 if code_of(&error) == exit::UNAVAILABLE && left > 0 {
                     log.write(&aborted(left, store.name()), false);
@@ -72,43 +111,15 @@ pub(crate) fn acts(
     }
     let limit = match order.patience {
         Patience::Given(wait) => wait,
-        Patience::OnTerminal if asking::is_possible() => Wait::Forever,
+        Patience::OnTerminal if terminal::can_ask() => Wait::Forever,
         Patience::OnTerminal => Wait::No,
     };
-    let waited = await_all(store, &all.to_come, limit, about, prove, log);
+    let waited = await_all(store, &awaited, limit, locks, log);
     if order.record.json {
-        let shown: Vec<_> = all.done.iter().map(Done::shown).collect();
+        let shown: Vec<_> = done.iter().map(Done::shown).collect();
         print_json(&shown)?;
     }
-    Ok(worse(all.exit, waited?))
-}
-
-/// What came of all groups so far.
-struct Performed {
-    done: Vec<Done>,
-    to_come: Vec<Awaited>,
-    exit: Exit,
-}
-
-impl Default for Performed {
-    fn default() -> Self {
-        Self {
-            done: Vec::new(),
-            to_come: Vec::new(),
-            exit: Exit::OK,
-        }
-    }
-}
-
-impl Performed {
-    fn add(&mut self, group: &GroupName, acted: Acted) {
-        self.done.extend(acted.performed);
-        self.exit = worse(self.exit, acted.exit);
-        self.to_come.extend(acted.effect.map(|effect| Awaited {
-            group: group.clone(),
-            effect,
-        }));
-    }
+    Ok(worse(exit, waited?))
 }
 
 /// The worse of two ends: an error counts more than "not now", which counts more than success.
@@ -135,11 +146,7 @@ fn selected(store: &mut dyn Store, order: &Order<'_>) -> Result<Vec<GroupName>> 
     let wanted = &order.groups;
     match wanted.single() {
         Some(group) if order.wish.target().is_none() => return Ok(vec![group.clone()]),
-        Some(group) => {
-            let reading = store.read(group)?;
-            let known = reading.row.map(|row| vec![row.group]);
-            return known.ok_or_else(|| unknown_group(store.name(), group).into());
-        }
+        Some(group) => return Ok(vec![known_row(store, group)?.group]),
         None => {}
     }
     let listing = store.list()?;
@@ -180,7 +187,7 @@ fn is_agreed(
     log: &mut Log,
 ) -> Result<bool> {
     let verb = order.verb;
-    let asks = !order.yes && asking::is_possible();
+    let asks = !order.yes && terminal::can_ask();
     if asks && groups.len() > 1 && order.broad().is_some() {
         let question = many(verb, groups, store.name());
         if !agrees(&question, log)? {

@@ -2,7 +2,6 @@
 //! begins when the token is gained, and gets TERM before the lease ends, whatever happens to the
 //! supervisor or the store. So it reports both changes.
 
-use std::ffi::OsString;
 use std::io;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
@@ -12,9 +11,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 
-use super::super::shared::action::{Action, Context};
 use super::super::shared::failure::{Failure, SYSTEM_REFUSED};
 use super::super::shared::options::{LogFormat, LogOptions};
+use super::super::shared::{Action, Context};
 use crate::cli::said_by_variable;
 use crate::exit::{self, Exit};
 use crate::report::hold::{
@@ -63,18 +62,6 @@ pub(crate) struct StandIn {
     pub(crate) json: bool,
 }
 
-impl StandIn {
-    /// The order in a command line, if the line belongs to such a process.
-    pub(crate) fn of(arguments: &[OsString]) -> Option<Self> {
-        let [_, word, order] = arguments else {
-            return None;
-        };
-        (word == STAND_IN)
-            .then(|| serde_json::from_str(order.to_str()?).ok())
-            .flatten()
-    }
-}
-
 impl Action for StandIn {
     fn style(&self) -> Style {
         let log = LogOptions {
@@ -102,9 +89,6 @@ impl Action for StandIn {
 }
 
 /// Holds until it gets a stop signal.
-///
-/// # Errors
-/// The runtime file can't be used, or the operating system refused something.
 fn stand_in(order: &StandIn, held: &Holder, inherited: &Inherited, log: &mut Log) -> Result<Exit> {
     inherited.block().context(SYSTEM_REFUSED)?;
     let mut standing = Standing {
@@ -264,7 +248,7 @@ fn pid_of(child: &Child) -> i32 {
     i32::try_from(child.id()).unwrap_or(i32::MAX)
 }
 
-/// Its output goes to stderr: stdout may be a pipe that ends with the first run.
+/// Starts the command of a change. The output goes to stderr: stdout may be a pipe that ends with the first run.
 fn started(command: &str, change: Change, inherited: &Inherited) -> io::Result<Child> {
     let output = io::stderr().as_fd().try_clone_to_owned()?;
     let mut shell = Command::new("/bin/sh");

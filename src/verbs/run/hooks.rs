@@ -1,6 +1,5 @@
 //! The hooks of a run: which are run, with which variables, and the wait for them.
 
-use std::ffi::OsString;
 use std::io;
 use std::os::fd::AsFd as _;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
@@ -10,8 +9,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use clap::Args;
 
-use super::super::shared::action::{Action, Context};
 use super::super::shared::failure::{STORE_FAILED, SYSTEM_REFUSED, reported};
+use super::super::shared::{Action, Context};
 use crate::cli::{Unusable, values};
 use crate::exit::Exit;
 use crate::job::hooks::{self, HookEnd, HookProcess, Input, Order};
@@ -26,7 +25,7 @@ use crate::sys::signals::{Inherited, SignalFd, asks_for_end};
 use crate::token::{Claim, GroupName, RunRecord};
 
 /// The first word of the process that keeps a hook. No person writes it.
-const HOOK_KEEPER: &str = "hook:keeper";
+pub(crate) const HOOK_KEEPER: &str = "hook:keeper";
 
 /// How long a hook may take.
 pub(crate) const HOOK_TIMEOUT: Duration = Duration::from_secs(10);
@@ -42,8 +41,7 @@ pub(crate) struct HookOptions {
         long,
         value_name = "CMD",
         env = "TOKENRUN_ON_SUCCESS",
-        hide_env_values = true,
-        help_heading = "Hooks"
+        hide_env_values = true
     )]
     on_success: Option<String>,
     /// A shell command to run after any end that is not a success [default: none]
@@ -55,8 +53,7 @@ pub(crate) struct HookOptions {
         long,
         value_name = "CMD",
         env = "TOKENRUN_ON_FAILURE",
-        hide_env_values = true,
-        help_heading = "Hooks"
+        hide_env_values = true
     )]
     on_failure: Option<String>,
     /// A shell command to run when the run is refused [default: none]
@@ -67,15 +64,14 @@ pub(crate) struct HookOptions {
         long,
         value_name = "CMD",
         env = "TOKENRUN_ON_REFUSED",
-        hide_env_values = true,
-        help_heading = "Hooks"
+        hide_env_values = true
     )]
     on_refused: Option<String>,
     /// How long a hook may take; then it is killed with every process that it has started [default:
     /// 10s]
     ///
     /// tokenrun ends after its hooks.
-    #[arg(long, value_name = "DURATION", env = "TOKENRUN_HOOK_TIMEOUT", value_parser = values::duration, help_heading = "Hooks")]
+    #[arg(long, value_name = "DURATION", env = "TOKENRUN_HOOK_TIMEOUT", value_parser = values::duration)]
     hook_timeout: Option<Duration>,
 }
 
@@ -116,16 +112,6 @@ impl Action for Keep {
     }
 }
 
-/// The order in a command line, if the line belongs to a keeper of a hook.
-pub(crate) fn order_of(arguments: &[OsString]) -> Option<Order> {
-    let [_, word, order] = arguments else {
-        return None;
-    };
-    (word == HOOK_KEEPER)
-        .then(|| serde_json::from_str(order.to_str()?).ok())
-        .flatten()
-}
-
 /// How much longer than its limit a keeper is waited for: it may have to kill the hook.
 const KEEPERS_TIME: Duration = Duration::from_secs(5);
 
@@ -143,9 +129,9 @@ pub(crate) struct Hooks {
     running: Vec<Running>,
     /// The pid of a keeper that nothing else knows of yet.
     new_child: Option<i32>,
-    /// Whether the run's end has been reported.
+    /// The run's end has been reported.
     is_reported: bool,
-    /// Whether the run is under an outer run's lease.
+    /// The run is under an outer run's lease.
     is_nested: bool,
 }
 
@@ -243,7 +229,7 @@ impl Hooks {
         }
     }
 
-    /// The same for a run that failed with an error, if its end was not reported.
+    /// Reports the end of a run that failed with an error, unless it was reported, and waits for all hooks.
     pub(crate) fn after_error(&mut self, error: &anyhow::Error, log: &mut Log) {
         if self.is_reported {
             return;
@@ -374,7 +360,10 @@ fn begin(
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsString;
+
     use super::*;
+    use crate::verbs::shared::own_order;
 
     fn flags(command: Option<&str>, timeout: Option<u64>) -> HookOptions {
         HookOptions {
@@ -411,8 +400,14 @@ mod tests {
         };
         let text = serde_json::to_string(&order).unwrap();
         let line = |word: &str, text: &str| ["tokenrun", word, text].map(OsString::from);
-        assert_eq!(order_of(&line(HOOK_KEEPER, &text)), Some(order));
-        assert_eq!(order_of(&line("hook", &text)), None);
-        assert_eq!(order_of(&line(HOOK_KEEPER, "{")), None);
+        assert_eq!(
+            own_order(&line(HOOK_KEEPER, &text), HOOK_KEEPER),
+            Some(order)
+        );
+        assert_eq!(own_order::<Order>(&line("hook", &text), HOOK_KEEPER), None);
+        assert_eq!(
+            own_order::<Order>(&line(HOOK_KEEPER, "{"), HOOK_KEEPER),
+            None
+        );
     }
 }

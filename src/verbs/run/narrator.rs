@@ -52,9 +52,6 @@ pub(super) struct Prepared {
 
 /// Runs the job, if the token is granted, reports how that ended, and returns how the process ends.
 /// An agent also reports to its service manager.
-///
-/// # Errors
-/// If the operating system refuses what tokenrun itself needs.
 pub(super) fn run(
     run: Prepared,
     store: Box<dyn Store>,
@@ -66,11 +63,11 @@ pub(super) fn run(
     let store_name = store.name().to_owned();
     let mut narrator = Narrator {
         context: Context {
-            group: &run.claim.group.clone(),
+            group: &run.claim.group,
             store: &store_name,
-            program: &run.claim.about.program.clone(),
-            command: &run.setup.argv.clone(),
-            client: &run.claim.client.clone(),
+            program: &run.claim.about.program,
+            command: &run.setup.argv,
+            client: &run.claim.client,
             host: run.claim.about.host.as_deref(),
             timeout: run.limits.timeout,
             ran: None,
@@ -90,23 +87,14 @@ pub(super) fn run(
     let driven = drive(machine, store, &run.setup, &mut narrator).context(SYSTEM_REFUSED);
     let (ending, captured) = driven.inspect_err(|_| narrator.say_the_rest())?;
     let exit = ending.exit(run.codes);
-    let report = Report {
-        claim: &run.claim,
-        store: &store_name,
-        started_at,
-        exit,
-    };
     if let Some(path) = &run.report {
-        report.write(path, &ending, &mut narrator);
+        narrator.report(path, &run.claim, started_at, &ending, exit);
     }
     narrator.conclude(&ending, exit, captured, &run.setup.inherited);
     Ok((ending, exit))
 }
 
 /// Checks the path of a report, before anything happens that it would report.
-///
-/// # Errors
-/// If it can't be written.
 pub(super) fn check_report(path: &Path, session: &SessionId) -> Result<()> {
     let Err(error) = check_whole(path, session) else {
         return Ok(());
@@ -136,7 +124,7 @@ struct Narrator<'a> {
     clock: LocalClock,
     /// When the job began; `None` for what stands in for a job.
     started: Option<Moment>,
-    /// Whether the wait is shown on a terminal.
+    /// The wait is shown on a terminal.
     displays: bool,
     /// If the job's output is caught: the messages that come after it, so that the last line says how
     /// the run ended.
@@ -180,9 +168,53 @@ impl Narrator<'_> {
             _ => false,
         }
     }
-}
 
-impl Narrator<'_> {
+    /// Writes the report. A failure does not change how the job ended.
+    fn report(
+        &mut self,
+        path: &Path,
+        claim: &Claim,
+        started_at: String,
+        ending: &Ending,
+        exit: Exit,
+    ) {
+        let mut report = RunReport {
+            group: &claim.group,
+            client: &claim.client,
+            session: &claim.session,
+            store: self.context.store,
+            outcome: "",
+            recorded: None,
+            tokenrun_exit_code: exit.code(),
+            exit_code: None,
+            signal: None,
+            fence: None,
+            grant: None,
+            previous_client: None,
+            refused: None,
+            refused_by: None,
+            clause: None,
+            primaries: self.primaries.as_deref(),
+            started_at,
+            ended_at: rfc3339(wall_clock()),
+        };
+        report.set_ending(ending, self.granted.as_ref());
+        let Err(error) = report.write_to(path) else {
+            return;
+        };
+        let mut message = unwritten(path, &error);
+        if let Ending::Ran { .. } = ending {
+            message.text += &format!(
+                "; the run has ended, and its exit code {} stands",
+                exit.code()
+            );
+        }
+        match &mut self.held_back {
+            Some(held_back) => held_back.insert(0, message),
+            None => self.log.write(&message, true),
+        }
+    }
+
     /// Runs the hook of the end, and prints what is still to be printed.
     fn conclude(
         &mut self,
@@ -192,8 +224,8 @@ impl Narrator<'_> {
         inherited: &Inherited,
     ) {
         let report = HookReport::of(ending, exit);
-        let input = captured.as_ref();
-        let input = input.map_or_else(Input::new, |it| it.last.clone());
+        let caught = captured.as_ref();
+        let input = caught.map_or_else(Input::new, |it| it.last.clone());
         self.hooks.after(report, input, self.log);
         // After the hooks: a stderr that is not read must not hold them up.
         if let Some(captured) = captured.filter(|_| exit != Exit::OK) {
@@ -236,7 +268,7 @@ impl Narrator<'_> {
     }
 }
 
-/// Whether a note is about the end of a run, once the job is gone.
+/// The note is about the end of a run, once the job is gone.
 const fn is_about_the_end(note: &Note) -> bool {
     matches!(
         note,
@@ -314,55 +346,7 @@ impl Listener for Narrator<'_> {
     }
 }
 
-struct Report<'a> {
-    claim: &'a Claim,
-    store: &'a str,
-    started_at: String,
-    exit: Exit,
-}
-
-impl Report<'_> {
-    /// Writes the report. A failure does not change how the job ended.
-    fn write(self, path: &Path, ending: &Ending, narrator: &mut Narrator<'_>) {
-        let mut report = RunReport {
-            group: &self.claim.group,
-            client: &self.claim.client,
-            session: &self.claim.session,
-            store: self.store,
-            outcome: "",
-            recorded: None,
-            tokenrun_exit_code: self.exit.code(),
-            exit_code: None,
-            signal: None,
-            fence: None,
-            grant: None,
-            previous_client: None,
-            refused: None,
-            refused_by: None,
-            clause: None,
-            primaries: narrator.primaries.as_deref(),
-            started_at: self.started_at,
-            ended_at: rfc3339(wall_clock()),
-        };
-        report.set_ending(ending, narrator.granted.as_ref());
-        let Err(error) = report.write_to(path) else {
-            return;
-        };
-        let mut message = unwritten(path, &error);
-        if let Ending::Ran { .. } = ending {
-            message.text += &format!(
-                "; the run has ended, and its exit code {} stands",
-                self.exit.code()
-            );
-        }
-        match &mut narrator.held_back {
-            Some(held_back) => held_back.insert(0, message),
-            None => narrator.log.write(&message, true),
-        }
-    }
-}
-
-/// Whether a command is an agent's, in the place of a job.
+/// The command is an agent's, in the place of a job.
 fn is_stand_in(command: &[OsString]) -> bool {
     command.get(1).is_some_and(|word| word == STAND_IN)
 }
@@ -376,6 +360,6 @@ pub(super) fn program_name(command: &[OsString]) -> String {
     }
     let program = command.first().map(PathBuf::from).unwrap_or_default();
     let name = program.file_name().unwrap_or(program.as_os_str());
-    let name: String = name.to_string_lossy().into_owned();
-    name.chars().filter(|c| !c.is_control()).take(200).collect()
+    let text = name.to_string_lossy();
+    text.chars().filter(|c| !c.is_control()).take(200).collect()
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::super::shared::action::Context;
+use super::super::shared::Context;
 use super::super::shared::environment::{
     default_file_to_make, tell_of_made_file, warn_of_overlay, warn_of_unknown_variables,
 };

@@ -3,12 +3,13 @@
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::action::Context;
+use super::Context;
+use super::failure::warn;
 use super::options::StoreOptions;
-use super::store_file;
-use crate::cli;
+use super::stores::file_text;
+use crate::cli::{self, Origins};
 use crate::report::log::Log;
 use crate::report::message::{Level, Message};
 use crate::run::environment;
@@ -18,12 +19,8 @@ use crate::store::url::{has_password, password_place};
 
 /// Warns of a password on the command line, which is in every listing of processes, and of one in a
 /// file that every user may read.
-pub(crate) fn warn_of_visible_password(
-    arguments: &[OsString],
-    options: &StoreOptions,
-    log: &mut Log,
-) {
-    if let Some(path) = options.file() {
+pub(crate) fn warn_of_visible_password(arguments: &[OsString], origins: &Origins, log: &mut Log) {
+    if let Some(path) = origins.value::<PathBuf>("store_file") {
         warn_if_shared(path, log);
     }
     let visible = |text: &&String| {
@@ -31,7 +28,7 @@ pub(crate) fn warn_of_visible_password(
         own.into_iter()
             .any(|word| word.to_string_lossy().contains(text.as_str()))
     };
-    let visible = options.store.as_ref().filter(visible);
+    let visible = origins.value::<String>("store").filter(visible);
     if let Some(text) = visible.filter(|text| has_password(text)) {
         let place = password_place(text);
         let text = format!(
@@ -50,7 +47,7 @@ fn warn_if_shared(path: &Path, log: &mut Log) {
     if !fs::metadata(path).is_ok_and(|it| is_open(&it)) {
         return;
     }
-    if store_file::read(path).is_ok_and(|text| has_password(&text)) {
+    if file_text(path).is_ok_and(|text| has_password(&text)) {
         let path = path.display();
         let text = format!(
             "the password in the store file {path} can be read by every user of this host; \
@@ -109,8 +106,8 @@ pub(crate) fn default_file_to_make<'a>(
     store: &StoreOptions,
     url: &'a StoreUrl,
 ) -> Option<&'a Path> {
-    let is_given = store.store.is_some() || store.file().is_some();
-    url.file().filter(|path| !is_given && !path.exists())
+    url.file()
+        .filter(|path| !store.is_given() && !path.exists())
 }
 
 /// Says once what the default store excludes: other hosts have files of their own.
@@ -121,10 +118,4 @@ pub(crate) fn tell_of_made_file(path: &Path, log: &mut Log) {
         path.display()
     );
     log.write(&Message::new(Level::Info, "store_made", text), false);
-}
-
-/// Writes a warning.
-pub(crate) fn warn(log: &mut Log, event: &'static str, text: String) {
-    let level = Level::Warning;
-    log.write(&Message::new(level, event, text), false);
 }

@@ -1,5 +1,5 @@
 //! Why a command could not be carried out, and what the user sees of it: a message of one line
-//! and an exit code.
+//! and an exit code. Also warnings.
 
 use std::error::Error;
 use std::fmt::Display;
@@ -7,6 +7,7 @@ use std::io;
 
 use crate::cli::Unusable;
 use crate::exit;
+use crate::report::log::Log;
 use crate::report::message::{Level, Message};
 use crate::run::ending::of_trouble;
 use crate::store::StoreError;
@@ -45,6 +46,14 @@ impl Failure {
 pub(crate) fn not_written(what: impl Display, error: &io::Error) -> Failure {
     let text = format!("{what} can't be written: {error}");
     Failure::new(exit::DENIED, "not_written", text)
+}
+
+/// A write that other clients' writes got ahead of each time.
+pub(crate) fn kept_changing(what: impl Display, tries: u32) -> Failure {
+    let text = format!(
+        "{what} kept changing; gave up after {tries} conflicts, and nothing was changed; try again"
+    );
+    Failure::new(exit::UNAVAILABLE, "conflicts", text)
 }
 
 /// What the user sees of an error.
@@ -94,6 +103,11 @@ pub(crate) fn reported(error: &anyhow::Error) -> Reported {
 /// The exit code of an error.
 pub(crate) fn code_of(error: &anyhow::Error) -> u8 {
     reported(error).code
+}
+
+/// Writes a warning.
+pub(crate) fn warn(log: &mut Log, event: &'static str, text: String) {
+    log.write(&Message::new(Level::Warning, event, text), false);
 }
 
 #[cfg(test)]

@@ -5,14 +5,11 @@ use anyhow::{Context as _, Result};
 use super::failure::Failure;
 use crate::exit;
 use crate::report::printable::quoted;
-use crate::store::{Listing, Store};
+use crate::store::{Listing, Store, Unreadable};
 use crate::token::operator::EVERY_GROUP;
-use crate::token::{GroupName, Groups, Memory};
+use crate::token::{GroupName, Groups, Memory, Row};
 
 /// Refuses names of groups that have never been seen. A pattern may match nothing.
-///
-/// # Errors
-/// If there is such a name.
 pub(crate) fn known(listing: &Listing, groups: &Groups, store: &str) -> Result<()> {
     let is_known = |name: &&GroupName| {
         let readable = listing.rows.iter().any(|row| row.group == **name);
@@ -25,11 +22,17 @@ pub(crate) fn known(listing: &Listing, groups: &Groups, store: &str) -> Result<(
     }
 }
 
+/// The row of a group, which must have been seen.
+pub(crate) fn known_row(store: &mut dyn Store, group: &GroupName) -> Result<Row> {
+    let row = store.read(group)?.row;
+    row.ok_or_else(|| unknown_group(store.name(), group).into())
+}
+
 /// The groups of a listing, by name, also those whose row is unreadable.
 pub(crate) fn all_of(listing: &Listing) -> Vec<GroupName> {
     let readable = listing.rows.iter().map(|row| row.group.clone());
-    let unreadable = listing.unreadable.iter();
-    let unreadable = unreadable.filter_map(|it| GroupName::new(&it.group).ok());
+    let name = |it: &Unreadable| GroupName::new(&it.group).ok();
+    let unreadable = listing.unreadable.iter().filter_map(name);
     let mut all: Vec<_> = readable.chain(unreadable).collect();
     all.sort();
     all.dedup();
@@ -37,19 +40,12 @@ pub(crate) fn all_of(listing: &Listing) -> Vec<GroupName> {
 }
 
 /// What the store may have forgotten, as a run would see it now.
-///
-/// # Errors
-/// If the store can't be read.
 pub(crate) fn memory(store: &mut dyn Store) -> Result<Memory> {
-    let reading = store.read(&every_group()?);
-    let reading = reading?;
+    let reading = store.read(&every_group()?)?;
     Ok(reading.memory.noted(&reading.now))
 }
 
 /// The name that stands for every group, which no group has.
-///
-/// # Errors
-/// If it is no name: a bug.
 pub(crate) fn every_group() -> Result<GroupName> {
     let every = GroupName::new(EVERY_GROUP);
     every.context("a bug")

@@ -1,5 +1,7 @@
 //! The identity of this node and of this invocation.
 
+use std::path::PathBuf;
+
 use anyhow::{Context as _, Result};
 
 use super::failure::Failure;
@@ -7,9 +9,11 @@ use crate::exit;
 use crate::job::ancestry::is_inside;
 use crate::report::message::Subject;
 use crate::run::environment;
-use crate::store::url::NodeEnvironment;
+use crate::store::url::{NodeEnvironment, state_directory};
 use crate::sys::{process, random, user};
-use crate::token::{About, Actor, Claim, ClientId, GroupName, Row, SessionId, Timing, Wishes};
+use crate::token::{
+    About, Actor, Claim, ClientId, GroupName, Row, SessionId, Timing, Version, Wishes,
+};
 
 /// The subject of a verb's messages: a group, and this host.
 pub(crate) fn about(group: &GroupName) -> Subject {
@@ -35,9 +39,19 @@ pub(crate) fn new_session() -> Result<SessionId> {
     Ok(SessionId::from_random(bits))
 }
 
-/// A claim for a query of the rule. No run makes it.
-pub(crate) fn bystander(group: &GroupName, client: ClientId) -> Result<Claim> {
-    let timing = Timing::new(&Wishes::default()).context("a bug: default durations")?;
+/// A new version of a row or of a note.
+pub(crate) fn new_version() -> Result<Version> {
+    let bits = random::bits64().context("cannot read random bytes")?;
+    Ok(Version::from_random(bits))
+}
+
+/// A claim for a query of the rule. No run makes it. The next run of a group probably has the options
+/// of the last one, as the row shows them.
+pub(crate) fn bystander(group: &GroupName, client: ClientId, row: Option<&Row>) -> Result<Claim> {
+    let mut timing = Timing::new(&Wishes::default()).context("a bug: default durations")?;
+    if let Some(row) = row {
+        timing.takeover_after = row.document.takeover_after;
+    }
     Ok(Claim {
         group: group.clone(),
         client,
@@ -81,6 +95,11 @@ pub(crate) fn runs_inside(row: &Row) -> Option<SessionId> {
     let session = nested_in().filter(|session| row.session() == Some(session))?;
     let here = row.document.host == process::host_name().ok();
     (here && row.document.pid.is_some_and(is_inside)).then_some(session)
+}
+
+/// The directory for what this host keeps, if there is a place for it.
+pub(crate) fn state() -> Option<PathBuf> {
+    state_directory(&node_environment()).ok()
 }
 
 /// The facts about this process on which the default paths depend.

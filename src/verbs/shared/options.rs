@@ -33,25 +33,6 @@ pub(crate) struct StoreOptions {
         display_order = 2
     )]
     pub(crate) store: Option<String>,
-    #[command(flatten)]
-    files: FileOptions,
-}
-
-impl StoreOptions {
-    /// The file of `--store-file`.
-    pub(crate) const fn file(&self) -> Option<&PathBuf> {
-        self.files.store_file.as_ref()
-    }
-
-    /// Whether anything was said of the store.
-    pub(crate) const fn is_given(&self) -> bool {
-        self.store.is_some() || self.files.store_file.is_some()
-    }
-}
-
-// The files that options are read from.
-#[derive(Debug, Clone, Default, Args)]
-struct FileOptions {
     /// A file that holds the value of --store, for example a mounted secret [default: none]
     ///
     /// Every run reads it again. It belongs to this user or root, others cannot write it, and a path in
@@ -64,7 +45,7 @@ struct FileOptions {
         conflicts_with = "store",
         help_heading = "Configuration"
     )]
-    store_file: Option<PathBuf>,
+    pub(crate) store_file: Option<PathBuf>,
     /// A configuration file to read instead of those of the system and of the user; '' reads none
     /// [default: both]
     ///
@@ -80,24 +61,25 @@ struct FileOptions {
     config: Option<OsString>,
 }
 
+impl StoreOptions {
+    /// The line, a variable or a file names the store.
+    pub(crate) const fn is_given(&self) -> bool {
+        self.store.is_some() || self.store_file.is_some()
+    }
+}
+
 // What is kept of a run.
 #[derive(Debug, Args)]
 pub(crate) struct KeptOptions {
     /// How long the history is kept, at least [default: 30d]
     ///
     /// Later runs remove older records, a few at a time. The newest record stays.
-    #[arg(long, value_name = "DURATION", env = "TOKENRUN_HISTORY_RETAIN", value_parser = values::duration, help_heading = "Reports and messages")]
+    #[arg(long, value_name = "DURATION", env = "TOKENRUN_HISTORY_RETAIN", value_parser = values::duration)]
     history_retain: Option<Duration>,
     /// A text that status and history show beside the run [default: none]
     ///
     /// The arguments of the job are never shown, because they can hold secrets.
-    #[arg(
-        long,
-        value_name = "TEXT",
-        env = "TOKENRUN_LABEL",
-        value_parser = values::line,
-        help_heading = "Reports and messages"
-    )]
+    #[arg(long, value_name = "TEXT", env = "TOKENRUN_LABEL", value_parser = values::line)]
     pub(crate) label: Option<String>,
 }
 
@@ -181,6 +163,21 @@ impl LogOptions {
     }
 }
 
+// The store that records an act, and the form of its report.
+#[derive(Debug, Args)]
+pub(crate) struct RecordOptions {
+    #[command(flatten)]
+    pub(crate) store: StoreOptions,
+    /// The reason, which is recorded and shown in history
+    #[arg(long, value_name = "TEXT", value_parser = values::line)]
+    pub(crate) reason: Option<String>,
+    /// Print what was done as an array of JSON objects
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) log: LogOptions,
+}
+
 // The groups that a listing is about.
 #[derive(Debug, Args)]
 pub(crate) struct GroupsOptions {
@@ -202,14 +199,14 @@ pub(crate) struct TimingOptions {
     ///
     /// A heartbeat is a small write to the store. With a shorter time, a holder notices sooner that
     /// its token is gone, or that an operator wants it.
-    #[arg(long, value_name = "DURATION", env = "TOKENRUN_HEARTBEAT", value_parser = values::duration, help_heading = "Lease and timing")]
+    #[arg(long, value_name = "DURATION", env = "TOKENRUN_HEARTBEAT", value_parser = values::duration)]
     heartbeat: Option<Duration>,
     /// How long a holder may be silent before another node takes over [default: 5m]
     ///
     /// A holder that can't reach the store ends its job before this time is over. A shorter time
     /// replaces a dead node sooner. A longer time lets jobs survive a longer outage of the store.
     /// The value of the holder counts, not that of the node that takes over.
-    #[arg(long, value_name = "DURATION", env = "TOKENRUN_TAKEOVER_AFTER", value_parser = values::duration, help_heading = "Lease and timing")]
+    #[arg(long, value_name = "DURATION", env = "TOKENRUN_TAKEOVER_AFTER", value_parser = values::duration)]
     takeover_after: Option<Duration>,
     /// How long after a run other nodes are refused; 0 releases the token when the job ends
     /// [default: 5m]
@@ -222,26 +219,26 @@ pub(crate) struct TimingOptions {
     ///
     /// It keeps the job on its node: cron starts on all nodes in the same second, and the node of
     /// the last run takes the token first.
-    #[arg(long, value_name = "DURATION", env = "TOKENRUN_HEAD_START", value_parser = values::duration, help_heading = "Lease and timing")]
+    #[arg(long, value_name = "DURATION", env = "TOKENRUN_HEAD_START", value_parser = values::duration)]
     head_start: Option<Duration>,
     /// The least time from the start of this run to the start of the next, on any node [default: 0]
     ///
     /// For a job that must not run twice in a night, however late a clock is. The time counts from
     /// the grant, for this node too, and however the run ends: a job that crashed is not repeated
     /// within it. Leave it out if a crashed job should be repeated sooner.
-    #[arg(long, value_name = "DURATION", env = "TOKENRUN_AT_LEAST", value_parser = values::duration, help_heading = "Lease and timing")]
+    #[arg(long, value_name = "DURATION", env = "TOKENRUN_AT_LEAST", value_parser = values::duration)]
     at_least: Option<Duration>,
     /// Time between TERM and KILL when the job is ended [default: 10s]
     ///
     /// The job can clean up in this time. A lease that can't be renewed is given up earlier by this
     /// time, so that the job is gone before another node may start.
-    #[arg(long, value_name = "DURATION", env = "TOKENRUN_KILL_GRACE", value_parser = values::duration, help_heading = "Lease and timing")]
+    #[arg(long, value_name = "DURATION", env = "TOKENRUN_KILL_GRACE", value_parser = values::duration)]
     kill_grace: Option<Duration>,
     /// How long one call of the store may take [default: 10s, at most a tenth of takeover-after]
     ///
     /// After this time tokenrun gives the call up and closes the connection: a store that hangs
     /// counts as a store that is gone.
-    #[arg(long, value_name = "DURATION", env = "TOKENRUN_STORE_TIMEOUT", value_parser = values::duration, help_heading = "Lease and timing")]
+    #[arg(long, value_name = "DURATION", env = "TOKENRUN_STORE_TIMEOUT", value_parser = values::duration)]
     store_timeout: Option<Duration>,
 }
 
@@ -268,32 +265,20 @@ pub(crate) struct NodeOptions {
     ///
     /// The token stays with this name from run to run, so the name must outlive the process: use
     /// the name of a cluster, not the name of a pod.
-    #[arg(
-        long,
-        value_name = "ID",
-        env = "TOKENRUN_CLIENT_ID",
-        value_parser = values::client,
-        help_heading = "Identity"
-    )]
+    #[arg(long, value_name = "ID", env = "TOKENRUN_CLIENT_ID", value_parser = values::client)]
     pub(crate) client_id: Option<ClientId>,
     /// The client that gets the token first; recorded when the group is first used [default: none:
     /// the first client that comes gets the token]
     ///
     /// A failover does not change it; tokenrun expect does. Other clients wait --takeover-after for
     /// its first run.
-    #[arg(
-        long,
-        value_name = "ID",
-        env = "TOKENRUN_EXPECTED",
-        value_parser = values::client,
-        help_heading = "Identity"
-    )]
+    #[arg(long, value_name = "ID", env = "TOKENRUN_EXPECTED", value_parser = values::client)]
     pub(crate) expected: Option<ClientId>,
     /// If this node is the expected client, take the token back when it is idle
     ///
     /// Without it the token stays where a failover has brought it, because each move is a risk. A
     /// job that runs on another node is never interrupted.
-    #[arg(long, env = "TOKENRUN_FAILBACK", help_heading = "Identity")]
+    #[arg(long, env = "TOKENRUN_FAILBACK")]
     pub(crate) failback: bool,
 }
 

@@ -1,23 +1,22 @@
-//! Opening the store that a command line names.
+//! Opening the store that a command line names, by its URL or by a file that holds it.
 
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
 
-use super::environment::warn;
-use super::failure::{Failure, code_of};
-use super::node::node_environment;
+use super::failure::{Failure, code_of, warn};
+use super::node::{node_environment, state};
 use super::options::StoreOptions;
-use super::store_file;
-use crate::cli;
-use crate::exit;
+use crate::cli::said_by_variable;
+use crate::config::{self, Missing, Refusal, Role};
 use crate::report::log::Log;
 use crate::run::machine::Wait;
 use crate::store::Store;
 use crate::store::open::{OpenError, Opened, Opening};
-use crate::store::url::{StoreUrl, state_directory};
+use crate::store::url::StoreUrl;
 use crate::sys::clock::LocalClock;
+use crate::{cli, exit};
 
 /// How long a listing waits for a store.
 pub(crate) const LISTING_TIMEOUT: Duration = Duration::from_secs(10);
@@ -27,8 +26,8 @@ const SHORTEST_OPENING: Duration = Duration::from_millis(20);
 
 /// The value of `--store`, or the text of `--store-file`.
 pub(crate) fn given(store: &StoreOptions) -> Result<Option<String>> {
-    match store.file() {
-        Some(path) => store_file::read(path).map(Some),
+    match &store.store_file {
+        Some(path) => file_text(path).map(Some),
         None => Ok(store.store.clone()),
     }
 }
@@ -39,7 +38,7 @@ pub(crate) fn store_url(store: &StoreOptions) -> Result<StoreUrl> {
         None => StoreUrl::default_for(&node_environment()),
     };
     url.map_err(|error| {
-        let variable = match store.file() {
+        let variable = match &store.store_file {
             Some(path) => cli::said_by_variable("store-file", Some(path)),
             None => cli::said_by_variable("store", store.store.as_ref()),
         };
@@ -59,7 +58,7 @@ pub(crate) struct StoreOfRun<'a> {
     pub(crate) clock: LocalClock,
 }
 
-/// As [`open`]; a run that may wait in the queue also waits for the store. A stop signal ends this
+/// Opens the store of a run. A run that may wait in the queue also waits for the store. A stop signal ends this
 /// process by itself meanwhile.
 pub(crate) fn open_in_time(
     store: &StoreOfRun<'_>,
@@ -94,7 +93,7 @@ pub(crate) fn open(
     application: &str,
     log: &mut Log,
 ) -> Result<Opened> {
-    let state = state_directory(&node_environment()).ok();
+    let state = state();
     let opening = Opening {
         timeout,
         limit,
@@ -124,7 +123,8 @@ pub(crate) fn known_store(store: &StoreOptions, log: &mut Log) -> Result<Box<dyn
 /// file of the store.
 pub(crate) fn known_store_beside(
     store: &StoreOptions,
-    (option, output): (&str, Option<&Path>),
+    option: &str,
+    output: Option<&Path>,
     log: &mut Log,
 ) -> Result<Box<dyn Store>> {
     let url = store_url(store)?;
@@ -144,7 +144,7 @@ pub(crate) fn keep_apart(url: &StoreUrl, option: &str, path: &Path) -> Result<()
     Err(Failure::new(exit::USAGE, "usage", text).into())
 }
 
-/// As [`known_store`], with the directory for the locks of its runs on this host.
+/// A store that must exist already, with the directory for the locks of its runs on this host.
 pub(crate) fn known_store_with_locks(
     store: &StoreOptions,
     timeout: Duration,
@@ -164,4 +164,52 @@ fn open_known(url: &StoreUrl, timeout: Duration, log: &mut Log) -> Result<Opened
         return Err(Failure::new(exit::CONFIG, "no_store", text).into());
     }
     open(url, timeout, timeout, "tokenrun", log)
+}
+
+const STORE: Role = Role {
+    title: "the store file",
+    otherwise: ", or name another",
+    // No connection string is longer.
+    longest: 1 << 16,
+    too_long: "is longer than 64 KiB; name one that holds what --store takes",
+};
+
+/// The file's text: a value of `--store`. Only a file that no other user could have written is
+/// believed: it decides which store excludes other nodes.
+pub(super) fn file_text(path: &Path) -> Result<String> {
+    let failed = |refusal: Refusal| {
+        let variable = said_by_variable("store-file", Some(path));
+        Failure::new(refusal.code, "no_store", refusal.text + &variable)
+    };
+    let read = config::read(path, &STORE, Missing::Refused).map_err(failed)?;
+    let text = read.map(|read| read.text).unwrap_or_default();
+    match objection(text.trim()) {
+        Some(why) => Err(failed(STORE.refused(path, why)).into()),
+        None => Ok(text.trim().to_owned()),
+    }
+}
+
+/// The text may be a password alone: it is not repeated.
+fn objection(text: &str) -> Option<&'static str> {
+    if text.is_empty() {
+        return Some(
+            "is empty; write into it what --store takes, as in postgres://etl@db.example.org/jobs",
+        );
+    }
+    let url = StoreUrl::parse(text);
+    let is_file = url.as_ref().is_ok_and(|url| url.file().is_some());
+    if text.contains(char::is_control) && (is_file || text.contains("://")) {
+        // It would name another store than its first line does.
+        return Some("has more than one line; write what --store takes into it, in one line");
+    }
+    let is_whole = match url {
+        // A relative path would be another file in each directory.
+        Ok(url) => url.file().is_none_or(Path::is_absolute),
+        // What is wrong with a URL is said where it is used.
+        Err(_) => text.contains("://"),
+    };
+    (!is_whole).then_some(
+        "holds neither a URL nor an absolute path; write into it what --store takes, as in \
+         postgres://etl@db.example.org/jobs",
+    )
 }

@@ -42,9 +42,6 @@ pub(crate) enum GivenTime {
 
 impl GivenTime {
     /// Reads a time. A day alone stands for its begin.
-    ///
-    /// # Errors
-    /// Says what is accepted.
     pub(crate) fn parse(text: &str) -> Result<Self, TimeError> {
         let text = text.trim();
         let ago = text.strip_suffix("ago").map_or(text, str::trim_end);

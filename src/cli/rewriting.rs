@@ -32,7 +32,7 @@ pub(crate) fn rewritten(arguments: &[OsString], command: fn() -> Command) -> Opt
     }
 }
 
-/// Whether what follows `help` is for the parser, which knows the topics: no option, and no verb
+/// What follows `help` is for the parser, which knows the topics: no option, and no verb
 /// without a topic of its name.
 fn is_topic(words: &[OsString], command: fn() -> Command) -> bool {
     let first = words.first().and_then(|word| word.to_str());
@@ -58,7 +58,7 @@ fn leading_options(command: &Command, words: &[OsString]) -> usize {
     at.min(words.len())
 }
 
-/// Whether the word after this option is its value.
+/// The word after this option is its value.
 fn takes_the_next_word(command: &Command, word: &str) -> bool {
     let find = |is_it: &dyn Fn(&Arg) -> bool| {
         let all = command.get_subcommands().flat_map(Command::get_arguments);
@@ -90,5 +90,5 @@ fn verb_at(command: &Command, words: &[OsString]) -> usize {
 }
 
 #[cfg(test)]
-#[path = "forgiving_tests.rs"]
+#[path = "rewriting_tests.rs"]
 mod tests;
