@@ -1,14 +1,15 @@
-//! The answers of `check`.
+//! The answers of `check` and of `fence`.
 
 use std::time::Duration;
 
 use serde::Serialize;
 
+use super::json::millis;
 use super::message::{Level, Message};
 use super::printable::quoted;
 use super::rfc3339;
 use crate::duration::rounded;
-use crate::token::{GroupName, Row, RunRecord, StoreTime};
+use crate::token::{Fence, GroupName, ResourceName, Row, RunRecord, StoreTime};
 
 /// Whether this node may run now, as `check --json` shows it.
 #[derive(Debug, Serialize)]
@@ -31,7 +32,6 @@ pub struct Answer<'a> {
 
 impl<'a> Answer<'a> {
     /// The answer for a row.
-    #[must_use]
     pub fn of(
         row: &'a Row,
         why_not: Option<&'static str>,
@@ -44,13 +44,12 @@ impl<'a> Answer<'a> {
             why_not,
             client: row.client_bound().map(|client| client.as_str()),
             fence: row.fence.0,
-            trusted_for_ms: u64::try_from(left.as_millis()).unwrap_or(u64::MAX),
+            trusted_for_ms: millis(left),
             needed,
         }
     }
 
     /// The answer as a line.
-    #[must_use]
     pub fn message(&self, store: &str) -> Message {
         let group = format!("{} in {store}", quoted(self.group));
         let client = self.client.unwrap_or("no client");
@@ -87,7 +86,6 @@ pub struct Succeeded<'a> {
 
 impl<'a> Succeeded<'a> {
     /// The answer from the last run that succeeded.
-    #[must_use]
     pub fn of(group: &'a GroupName, last: Option<&'a RunRecord>, succeeded: bool) -> Self {
         let ended = last.and_then(|run| run.ended_at);
         Self {
@@ -100,12 +98,10 @@ impl<'a> Succeeded<'a> {
 }
 
 /// The message that a run has succeeded.
-#[must_use]
 pub fn succeeded(run: &RunRecord, now: &StoreTime, store: &str) -> Message {
     let ended = run.ended_at.unwrap_or(run.started_at);
     let ago = now.stamp.wall.since(ended).unwrap_or_default();
-    Message::new(
-        Level::Detail,
+    Message::detail(
         "succeeded",
         format!(
             "{} in {store} succeeded on {} {} ago",
@@ -117,7 +113,6 @@ pub fn succeeded(run: &RunRecord, now: &StoreTime, store: &str) -> Message {
 }
 
 /// The message that no run has succeeded.
-#[must_use]
 pub fn not_succeeded(
     group: &GroupName,
     last: Option<&RunRecord>,
@@ -128,13 +123,90 @@ pub fn not_succeeded(
         || "history knows of none".to_owned(),
         |ended| format!("the last did at {}", rfc3339(ended)),
     );
-    Message::new(
-        Level::Warning,
+    Message::warning(
         "not_succeeded",
         format!(
             "no run of {} in {store} has succeeded in the last {}; {last}",
             quoted(group.as_str()),
             rounded(within)
+        ),
+    )
+}
+
+/// Whether a fence is current, as `fence verify --json` shows it.
+#[derive(Debug, Serialize)]
+pub struct Verified<'a> {
+    pub group: &'a str,
+    /// The fence in question.
+    pub fence: i64,
+    /// The group's current one.
+    pub current: i64,
+    /// Whether they are the same.
+    pub is_current: bool,
+}
+
+/// A resource's mark, as `fence advance --json` shows it.
+#[derive(Debug, Serialize)]
+pub struct Marked<'a> {
+    pub resource: &'a str,
+    /// The fence that was given.
+    pub fence: i64,
+    /// The highest fence that has used the resource.
+    pub highest: i64,
+    /// Whether that is a higher one.
+    pub is_stale: bool,
+}
+
+/// The message for the row's current fence.
+pub fn current(row: &Row, store: &str) -> Message {
+    let text = format!(
+        "the fence {} of {} in {store} is the current one",
+        row.fence,
+        quoted(row.group.as_str())
+    );
+    Message::info("fence_current", text)
+}
+
+/// The message for a fence that is not the row's.
+pub fn stale(row: &Row, fence: Fence, store: &str) -> Message {
+    let whose = row.client_bound().map_or_else(String::new, |client| {
+        format!(", and the token is {client}'s")
+    });
+    let what = match fence > row.fence {
+        true => "was not granted",
+        false => "is stale",
+    };
+    Message::warning(
+        "fence_stale",
+        format!(
+            "the fence {fence} of {} in {store} {what}: the current one is {}{whose}; write nothing more, and end",
+            quoted(row.group.as_str()),
+            row.fence
+        ),
+    )
+}
+
+/// The text for a fence that the store has not granted.
+pub fn not_granted(group: &GroupName, fence: Fence, store: &str) -> String {
+    format!(
+        "{store} has not granted the fence {fence} of {}: name the store of the run with --store or \
+         TOKENRUN_STORE",
+        quoted(group.as_str())
+    )
+}
+
+/// The message that no higher fence has used the resource.
+pub fn advanced(resource: &ResourceName, fence: Fence, store: &str) -> Message {
+    let text = format!("{resource} in {store} is used with the fence {fence} from now on");
+    Message::info("fence_advanced", text)
+}
+
+/// The message that a higher fence has used it.
+pub fn behind(resource: &ResourceName, fence: Fence, mark: Fence, store: &str) -> Message {
+    Message::warning(
+        "fence_stale",
+        format!(
+            "the fence {fence} is stale: {resource} in {store} has been used with {mark}; write nothing to it, and end"
         ),
     )
 }

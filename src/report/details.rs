@@ -5,17 +5,16 @@ use std::time::Duration;
 use super::group::{Group, Snapshot};
 use super::incarnation::observed_until;
 use super::json::not_before;
-use super::layout::cut;
 use super::overview::{heartbeat, state_words};
 use super::printable::printable;
 use super::screen::Screen;
-use super::tables::{NONE, or_none};
-use super::times::Times;
+use super::screen::Times;
+use super::table::cut;
+use super::table::{NONE, or_none};
 use crate::duration::rounded;
 use crate::token::{Row, State, StoreTime};
 
 /// The token's details, a line each.
-#[must_use]
 pub fn details(group: &Group<'_>, at: Snapshot<'_>, screen: &Screen) -> String {
     let (row, times) = (group.row, &screen.times);
     let lines = [

@@ -43,7 +43,6 @@ const fn word(verdict: Verdict) -> &'static str {
 
 /// A check as a line: its verdict, its name, the finding, and the remedy. Text from a server or a
 /// path can neither break the line nor control the terminal.
-#[must_use]
 pub fn line(check: &Check) -> String {
     let server = check.server.as_ref();
     let server = server.map_or_else(String::new, |server| format!("{server}: "));

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::incarnation::doubt_text;
+use super::json::millis;
 use super::printable::{printable, quoted};
 use super::rfc3339;
 use crate::duration::rounded;
@@ -41,7 +42,6 @@ pub struct Explanation<'a> {
 }
 
 /// How long until a verdict changes by time alone.
-#[must_use]
 pub fn changes_in(verdict: &Verdict, now: &StoreTime) -> Option<Duration> {
     match verdict {
         Verdict::ObserveStore {
@@ -70,7 +70,6 @@ pub fn changes_in(verdict: &Verdict, now: &StoreTime) -> Option<Duration> {
 
 impl<'a> Explanation<'a> {
     /// The object for a decision. `then`: the decision that follows by time alone.
-    #[must_use]
     pub fn of(
         claim: &'a Claim,
         row: Option<&Row>,
@@ -99,7 +98,7 @@ impl<'a> Explanation<'a> {
             grant,
             refused,
             because: because(decided, row),
-            changes_in_ms: wait.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
+            changes_in_ms: wait.map(millis),
             changes_at: at,
             then_clause: then.map(|(_, decision)| decision.clause.number()),
             then: then.map(|(_, decision)| decision.clause),
@@ -108,7 +107,6 @@ impl<'a> Explanation<'a> {
     }
 
     /// The decision in sentences.
-    #[must_use]
     pub fn text(&self) -> String {
         let (group, client) = (quoted(self.group), printable(self.client));
         let answer = match (self.verdict, self.grant, self.refused) {

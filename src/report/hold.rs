@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitStatus;
 
-use super::message::{Level, Message};
+use super::message::Message;
 use super::printable::quoted;
 use crate::run::runtime_file::Holder;
 
@@ -17,7 +17,6 @@ pub enum Change {
 }
 
 impl Change {
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Gain => "gain",
@@ -27,7 +26,6 @@ impl Change {
 }
 
 /// The message for a change.
-#[must_use]
 pub fn changed(change: Change, held: &Holder) -> Message {
     let Holder {
         group,
@@ -39,8 +37,7 @@ pub fn changed(change: Change, held: &Holder) -> Message {
         Change::Gain => "has",
         Change::Loss => "no longer has",
     };
-    Message::new(
-        Level::Info,
+    Message::info(
         change.as_str(),
         format!(
             "{client_id} {has} the token of {} (fence {fence})",
@@ -50,14 +47,12 @@ pub fn changed(change: Change, held: &Holder) -> Message {
 }
 
 /// The command of `--on-change` could not be started, or failed.
-#[must_use]
 pub fn command_failed(change: Change, ended: std::io::Result<ExitStatus>) -> Message {
     let how = match ended {
         Ok(status) => format!("ended with {status}"),
         Err(error) => format!("could not be started: {error}"),
     };
-    Message::new(
-        Level::Warning,
+    Message::warning(
         "on_change_failed",
         format!(
             "the command of --on-change for the {} {how}",
@@ -67,7 +62,6 @@ pub fn command_failed(change: Change, ended: std::io::Result<ExitStatus>) -> Mes
 }
 
 /// The runtime file can't be used.
-#[must_use]
 pub fn runtime_file_failed(path: &Path, error: &std::io::Error) -> String {
     format!(
         "the runtime file {} can't be used: {error}; give another with --runtime-file",
@@ -76,7 +70,6 @@ pub fn runtime_file_failed(path: &Path, error: &std::io::Error) -> String {
 }
 
 /// The message that another process has the runtime file's lock.
-#[must_use]
 pub fn runtime_file_busy(path: &Path) -> String {
     format!(
         "the runtime file {} is used by another tokenrun hold; give each its own with --runtime-file",

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::message::{Context, Level, Message};
+use super::message::{Context, Message};
 use super::rfc3339;
-use super::times::Times;
+use super::screen::Times;
 use crate::duration::rounded;
 use crate::token::operator::Judgement;
 use crate::token::{Doubt, Incarnation, Observation, StoreTime};
@@ -66,7 +66,6 @@ pub(super) fn observing(
 }
 
 /// The message for an operator's judgement.
-#[must_use]
 pub fn judged(judgement: &Judgement, incarnation: &Incarnation, store: &str) -> Message {
     let text = match judgement {
         Judgement::Settle(_) => {
@@ -76,24 +75,20 @@ pub fn judged(judgement: &Judgement, incarnation: &Incarnation, store: &str) -> 
             "{store} ({incarnation}) is distrusted: nothing is granted in a group until its longest takeover-after has passed; running jobs go on"
         ),
     };
-    Message::new(Level::Info, judgement.word(), text)
+    Message::info(judgement.word(), text)
 }
 
 /// The message that the store's incarnation is no longer the one that the operator saw.
-#[must_use]
 pub fn is_another(shown: &Incarnation, now: &Incarnation, store: &str) -> Message {
-    Message::new(
-        Level::Info,
+    Message::info(
         "another_incarnation",
         format!("{store} is {now} and not {shown}; nothing was changed"),
     )
 }
 
 /// The message that nothing needs to be settled.
-#[must_use]
 pub fn is_settled(incarnation: &Incarnation, store: &str) -> Message {
-    Message::new(
-        Level::Info,
+    Message::info(
         "nothing_to_do",
         format!("{store} ({incarnation}) is trusted already; nothing was changed"),
     )

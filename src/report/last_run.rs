@@ -2,19 +2,22 @@
 
 use serde::Serialize;
 
-use super::rfc3339;
+use super::records::time_if_any;
 use super::screen::Tint;
 use crate::duration::brief;
 use crate::token::{Outcome, Row, RunRecord, StampOf, State, WallTime};
 
-/// A run that is over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A run that is over, also as an object of `status --json`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct LastRun {
     outcome: Outcome,
-    revoked: bool,
     exit_code: Option<i32>,
     signal: Option<i32>,
+    revoked: bool,
+    #[serde(serialize_with = "time_if_any")]
     started_at: Option<WallTime>,
+    /// The last heartbeat, if the run vanished.
+    #[serde(serialize_with = "time_if_any")]
     ended_at: Option<WallTime>,
 }
 
@@ -29,21 +32,8 @@ pub enum Known {
     Part(Option<LastRun>),
 }
 
-/// An object of `status --json`.
-#[derive(Debug, Serialize)]
-pub struct LastRunObject {
-    pub outcome: Outcome,
-    pub exit_code: Option<i32>,
-    pub signal: Option<i32>,
-    pub revoked: bool,
-    pub started_at: Option<String>,
-    /// Of a run that vanished the last heartbeat.
-    pub ended_at: Option<String>,
-}
-
 impl LastRun {
     /// The run as history has it.
-    #[must_use]
     pub const fn of(run: &RunRecord) -> Self {
         Self {
             outcome: run.outcome,
@@ -56,7 +46,6 @@ impl LastRun {
     }
 
     /// The run as far as its token says it.
-    #[must_use]
     pub fn known(row: &Row) -> Known {
         let document = &row.document;
         let counters = document.counters;
@@ -89,13 +78,11 @@ impl LastRun {
     }
 
     /// Whether it ended without success, except by an act of an operator.
-    #[must_use]
     pub const fn is_trouble(&self) -> bool {
         !self.revoked && !matches!(self.outcome, Outcome::Succeeded | Outcome::Running)
     }
 
     /// The run in a few words.
-    #[must_use]
     pub fn text(&self, now: WallTime) -> String {
         let mut text = self.word();
         let Some(ended_at) = self.ended_at else {
@@ -126,24 +113,10 @@ impl LastRun {
     }
 
     /// Its colour.
-    #[must_use]
     pub const fn tint(&self) -> Tint {
         match self.is_trouble() {
             true => Tint::Bad,
             false => Tint::Plain,
-        }
-    }
-
-    /// The object for it.
-    #[must_use]
-    pub fn object(&self) -> LastRunObject {
-        LastRunObject {
-            outcome: self.outcome,
-            exit_code: self.exit_code,
-            signal: self.signal,
-            revoked: self.revoked,
-            started_at: self.started_at.map(rfc3339),
-            ended_at: self.ended_at.map(rfc3339),
         }
     }
 }

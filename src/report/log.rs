@@ -18,9 +18,9 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::layout::cut;
 use super::message::{Level, Message, Subject};
 use super::printable::{json, printable};
+use super::table::cut;
 use super::{rfc3339, wall_clock};
 use crate::sys::poll::is_writable;
 use crate::sys::signals::without_being_stopped;
@@ -99,16 +99,8 @@ struct Logged<'a> {
     level: &'static str,
     event: &'static str,
     message: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    group: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    client: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    session: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fence: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    host: Option<&'a str>,
+    #[serde(flatten)]
+    subject: &'a Subject,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -130,11 +122,7 @@ impl Style {
             level,
             event: message.event,
             message: &message.text,
-            group: subject.group.as_deref(),
-            client: subject.client.as_deref(),
-            session: subject.session.as_deref(),
-            fence: subject.fence.map(|fence| fence.0),
-            host: subject.host.as_deref(),
+            subject,
             reason: message.reason,
             holder: message.holder.as_deref(),
         };
@@ -145,7 +133,6 @@ impl Style {
 
 impl Log {
     /// A log without a thread, which writes directly.
-    #[must_use]
     pub fn new(style: Style) -> Self {
         Self {
             style,
@@ -188,7 +175,6 @@ impl Log {
     }
 
     /// Whether stderr is a terminal that can show a changing line.
-    #[must_use]
     pub fn displays(&self) -> bool {
         let tells_ordinary = self.style.least.is_some_and(|least| least <= Level::Info);
         tells_ordinary && !self.style.json && std::io::stderr().is_terminal()
@@ -370,7 +356,7 @@ impl Writer {
             return;
         }
         let text = format!("{dropped} messages dropped: stderr is not being read");
-        let message = Message::new(Level::Warning, "messages_dropped", text);
+        let message = Message::warning("messages_dropped", text);
         let line = self.style.line(&message, &Subject::default());
         if !self.write(&line) {
             self.dropped.fetch_add(dropped, Ordering::Relaxed);

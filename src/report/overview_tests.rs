@@ -186,7 +186,7 @@ fn the_guide_shows_what_is_shown() {
 fn any_width_is_kept() {
     for width in 1..200 {
         for line in drawn(&ten(), false, &berlin(width)).lines() {
-            let wide = super::super::layout::width_of(line);
+            let wide = super::super::table::width_of(line);
             assert!(wide <= width, "{width}: {line}");
         }
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use super::tables::{NONE, aligned};
+use super::table::{NONE, aligned};
 
 /// Where a setting comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +48,6 @@ pub struct Effective {
 }
 
 /// A table of settings, one a line.
-#[must_use]
 pub fn settings(all: &[Effective]) -> String {
     let line = |it: &Effective| {
         let value = it.value.clone().unwrap_or_else(|| NONE.to_owned());

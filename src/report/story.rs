@@ -5,12 +5,10 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::acts::{ActObject, whose};
-use super::json::Run;
 use super::printable::{printable, quoted};
-use super::refused::{self, RefusalObject};
+use super::records::{self, ActObject, RefusalObject, RunObject, whose};
 use super::rfc3339;
-use super::times::Times;
+use super::screen::Times;
 use crate::duration::rounded;
 use crate::token::{ActRecord, GrantKind, GroupName, Outcome, RefusalRecord, RunRecord, WallTime};
 
@@ -52,38 +50,36 @@ pub struct StoryObject<'a> {
     pub until: String,
     /// Whether a run began in this time, or went on.
     pub ran: bool,
-    pub runs: Vec<Run<'a>>,
+    pub runs: Vec<RunObject<'a>>,
     pub refusals: Vec<RefusalObject<'a>>,
     pub acts: Vec<ActObject<'a>>,
     /// The pause that was in effect when it began.
     pub paused: Option<ActObject<'a>>,
-    pub run_before: Option<Run<'a>>,
-    pub run_after: Option<Run<'a>>,
+    pub run_before: Option<RunObject<'a>>,
+    pub run_after: Option<RunObject<'a>>,
     /// The store's time.
     pub now: String,
 }
 
 impl Story<'_> {
     /// The object for the story.
-    #[must_use]
     pub fn object(&self) -> StoryObject<'_> {
         StoryObject {
             group: self.group.as_str(),
             from: rfc3339(self.from),
             until: rfc3339(self.until),
             ran: !self.runs.is_empty(),
-            runs: self.runs.iter().map(Run::of).collect(),
-            refusals: self.refusals.iter().map(RefusalObject::of).collect(),
-            acts: self.acts.iter().map(ActObject::of).collect(),
-            paused: self.paused.as_ref().map(ActObject::of),
-            run_before: self.before.as_ref().map(Run::of),
-            run_after: self.after.as_ref().map(Run::of),
+            runs: self.runs.iter().map(RunObject).collect(),
+            refusals: self.refusals.iter().map(RefusalObject).collect(),
+            acts: self.acts.iter().map(ActObject).collect(),
+            paused: self.paused.as_ref().map(ActObject),
+            run_before: self.before.as_ref().map(RunObject),
+            run_after: self.after.as_ref().map(RunObject),
             now: rfc3339(self.now),
         }
     }
 
     /// The story in sentences: the answer first, then each event with its time.
-    #[must_use]
     pub fn text(&self, times: &Times) -> String {
         let span = format!(
             "{} to {}{}",
@@ -134,7 +130,7 @@ impl Story<'_> {
                 let reasons = unique(
                     refusals
                         .iter()
-                        .map(|it| refused::reason(it, times, self.from)),
+                        .map(|it| records::reason(it, times, self.from)),
                 );
                 let came = match clients.len() {
                     1 => format!("{} came and was refused", clients.concat()),
@@ -161,7 +157,7 @@ impl Story<'_> {
         let runs = self.runs.iter();
         let runs = runs.map(|run| (run.started_at, began(run, times)));
         let refusals = self.refusals.iter();
-        let refusals = refusals.map(|it| (it.first_at, refused::sentence(it, times, self.from)));
+        let refusals = refusals.map(|it| (it.first_at, records::sentence(it, times, self.from)));
         let acts = self.acts.iter().map(|act| (act.at, performed(act, times)));
         let mut events: Vec<(WallTime, String)> = runs.chain(refusals).chain(acts).collect();
         events.sort_by_key(|(at, _)| *at);

@@ -16,10 +16,10 @@ use super::shared::printing::print_json;
 use super::shared::stores::known_store;
 use crate::cli::Unusable;
 use crate::exit::{self, Exit};
-use crate::report::acts::{ActObject, Performed};
-use crate::report::asking::all;
+use crate::report::acts::all;
 use crate::report::incarnation::{is_another, is_settled, judged};
 use crate::report::log::{Log, Style};
+use crate::report::records::{ActObject, Performed};
 use crate::store::{Store, unknown_incarnation};
 use crate::sys::random;
 use crate::token::operator::Judgement;
@@ -176,7 +176,7 @@ fn judge(
         };
         record.at = at.stamp.wall;
         let performed = Performed {
-            act: ActObject::of(&record),
+            act: ActObject(&record),
             old_job_until: None,
         };
         return match as_json {

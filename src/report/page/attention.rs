@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::group::{Group, Level};
-use super::words::{Facts, class_of, plural};
+use super::view::{Facts, plural};
 use crate::report::printable::printable;
 
 /// How many lines there are at most, and how many groups one line names.
@@ -63,12 +63,12 @@ pub(super) fn attention(groups: &[Group], facts: &Facts<'_>) -> Markup {
 fn line(matter: &Matter<'_>) -> Markup {
     let more = matter.groups.len().saturating_sub(NAMES);
     html! {
-        li class=(class_of(matter.level)) {
+        li class=(matter.level.class()) {
             @for (at, (number, group)) in matter.groups.iter().take(NAMES).enumerate() {
                 @if at > 0 { ", " }
                 a href={ "#g" (number) } { bdi { (group.name) } }
             }
-            @if more > 0 { " and " (plural(u64::try_from(more).unwrap_or(u64::MAX), "other group")) }
+            @if more > 0 { " and " (plural(more as u64, "other group")) }
             ": " (matter.text)
         }
     }

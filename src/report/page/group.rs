@@ -6,37 +6,13 @@ use crate::duration::rounded;
 use crate::report::incarnation::doubt_text;
 use crate::report::json::{not_before, state_word};
 use crate::report::printable::printable;
-use crate::token::{Memory, Outcome, Row, RunRecord, State, StoreTime, WallTime};
+use crate::token::{Outcome, Row, RunRecord, State, WallTime};
 
-use super::calendar::Calendar;
+use super::calendar::Window;
 use super::days::{DAYS, Day, Took, by_day, length, took};
-use super::detail::Detail;
 use super::marks::Kind;
 use super::timeline::{Lanes, Past, Timeline};
-use super::window::Window;
-
-/// How the pages of all groups are made.
-#[derive(Debug, Clone)]
-pub struct View {
-    pub now: StoreTime,
-    pub memory: Memory,
-    pub calendar: Calendar,
-    pub detail: Detail,
-}
-
-impl View {
-    /// The store's wall time.
-    #[must_use]
-    pub const fn wall(&self) -> WallTime {
-        self.now.stamp.wall
-    }
-
-    /// A time near now, as it is shown.
-    #[must_use]
-    pub fn near(&self, at: WallTime) -> String {
-        self.calendar.near(at, self.wall())
-    }
-}
+use super::view::View;
 
 /// What is known of a group.
 #[derive(Debug, Clone, Copy)]
@@ -55,6 +31,16 @@ pub enum Level {
     Notice,
     /// Something failed, or may be dead.
     Trouble,
+}
+
+impl Level {
+    /// Its class in the style sheet.
+    pub const fn class(self) -> &'static str {
+        match self {
+            Self::Trouble => "trouble",
+            Self::Notice => "notice",
+        }
+    }
 }
 
 /// What a group needs attention for.
@@ -111,7 +97,6 @@ pub struct Group {
 }
 
 impl Group {
-    #[must_use]
     pub fn of(known: &Known<'_>, view: &View) -> Self {
         let (row, past) = (known.row, &known.past);
         let (now, detail) = (view.wall(), &view.detail);
@@ -147,7 +132,6 @@ impl Group {
     }
 
     /// How urgent the gravest concern is.
-    #[must_use]
     pub fn level(&self) -> Option<Level> {
         self.concerns.iter().map(|concern| concern.level).max()
     }
@@ -250,8 +234,11 @@ fn recent(run: &RunRecord, now: WallTime) -> Recent {
 
 #[cfg(test)]
 mod tests {
+    use super::super::calendar::Calendar;
     use super::super::fixture::ago;
+    use super::super::view::Detail;
     use super::*;
+    use crate::token::Memory;
     use crate::token::rule::tests::fixture::{but, idle, running, s, seen};
     use crate::token::{ClientId, Pause};
     use jiff::tz::TimeZone;

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::attention::attention;
-use super::details::details;
-use super::group::{Group, Level, View};
-use super::marks::{Kind, counts};
+use super::calendar::Window;
+use super::group::{Group, Level};
+use super::marks::{Counts, Kind};
 use super::plots;
+use super::section::{details, state};
 use super::svg::{self, strip};
 use super::timeline::Timeline;
-use super::window::Window;
-use super::words::{Facts, class_of, plural, state};
+use super::view::{Facts, View, plural};
 use crate::report::printable::printable;
 
 /// The heading of the page.
@@ -123,21 +123,15 @@ fn numbers(groups: &[Group], facts: &Facts<'_>) -> Markup {
 }
 
 fn past_in_numbers(window: Window, timelines: &[&Timeline]) -> Markup {
-    let mut kinds = [0_u64; Kind::ALL.len()];
-    for timeline in timelines {
-        for (sum, count) in kinds.iter_mut().zip(counts(&timeline.strip)) {
-            *sum += u64::from(count);
-        }
-    }
-    let of = |kind: Kind| kinds.get(kind.index()).copied().unwrap_or_default();
+    let counts = Counts::of(timelines.iter().flat_map(|timeline| &timeline.strip));
     let moves: usize = timelines.iter().map(|it| it.moves.len()).sum();
     let refusals: u64 = timelines.iter().map(|it| it.refusals()).sum();
-    let failed = of(Kind::Failed) + of(Kind::Lost);
+    let failed = counts.get(Kind::Failed) + counts.get(Kind::Lost);
     html! {
         p class={ "past " (window.word()) } {
-            "Last " (window.word()) ": " (plural(kinds.iter().sum(), "run"))
+            "Last " (window.word()) ": " (plural(counts.sum(), "run"))
             ", " span class=[(failed > 0).then_some("bad")] { (failed) " failed or lost" }
-            ", " (plural(u64::try_from(moves).unwrap_or(u64::MAX), "failover"))
+            ", " (plural(moves as u64, "failover"))
             ", " (plural(refusals, "refusal"))
         }
     }
@@ -171,7 +165,7 @@ fn overview(groups: &[Group], view: &View) -> Markup {
 /// A group's row.
 fn line(number: usize, group: &Group, view: &View) -> Markup {
     html! {
-        tr role="row" class=[group.level().map(class_of)] {
+        tr role="row" class=[group.level().map(Level::class)] {
             th role="rowheader" scope="row" { a href={ "#g" (number) } { bdi { (group.name) } } }
             td role="cell" class="is" { (state(group)) }
             td role="cell" class="node" { @if let Some(client) = &group.client { bdi { (client) } } }
@@ -222,7 +216,7 @@ fn foot(groups: &[Group], facts: &Facts<'_>, view: &View) -> Markup {
     let cut = groups.iter().filter(|group| group.cut.is_some()).count();
     html! {
         @if cut > 0 {
-            p { "Of " (plural(u64::try_from(cut).unwrap_or(u64::MAX), "group"))
+            p { "Of " (plural(cut as u64, "group"))
                 " history has more runs than are read for a page: the oldest of the month are left out, as is said there." }
         }
         @if facts.is_shortened {

@@ -10,7 +10,7 @@ use super::super::explain;
 use super::super::shared::groups::unknown_group;
 use super::one::ToCome;
 use crate::exit::{self, Exit};
-use crate::report::awaiting::{STAYS, Seen, ended, given_up, may_have_it, waiting};
+use crate::report::act_waits::{STAYS, Seen, ended, given_up, may_have_it, waiting};
 use crate::report::log::Log;
 use crate::report::message::{Message, Subject};
 use crate::run::machine::Wait;

@@ -10,9 +10,10 @@ use super::super::shared::failure::{Failure, STORE_FAILED};
 use super::super::shared::groups::unknown_group;
 use super::order::Wish;
 use crate::exit::{self, Exit};
-use crate::report::acts::{ActObject, Performed, done, has_it, held, nothing, stays_paused};
+use crate::report::acts::{done, has_it, held, nothing, stays_paused};
 use crate::report::log::Log;
 use crate::report::printable::quoted;
+use crate::report::records::{ActObject, Performed};
 use crate::report::rfc3339;
 use crate::run::ending::of_trouble;
 use crate::store::Trouble;
@@ -56,7 +57,7 @@ impl Done {
     /// The act, as JSON shows it.
     pub(crate) fn shown(&self) -> Performed<'_> {
         Performed {
-            act: ActObject::of(&self.record),
+            act: ActObject(&self.record),
             old_job_until: self.old_job_until.clone(),
         }
     }

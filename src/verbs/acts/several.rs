@@ -11,7 +11,7 @@ use super::awaiting::{Awaited, Prove, await_all};
 use super::one::{Acted, Done, act};
 use super::order::{Order, Patience};
 use crate::exit::{self, Exit};
-use crate::report::asking::{aborted, for_stranger, many, stranger};
+use crate::report::acts::{aborted, for_stranger, many, stranger};
 use crate::report::log::Log;
 use crate::report::message::Subject;
 use crate::report::printable::quoted;

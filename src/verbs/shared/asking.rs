@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use super::failure::Failure;
 use super::printing::tell;
 use crate::exit;
-use crate::report::asking::not_agreed;
+use crate::report::acts::not_agreed;
 use crate::report::log::Log;
 use crate::report::printable::printable;
 

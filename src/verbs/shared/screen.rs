@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 
 use super::options::{Colours, ScreenOptions};
 use crate::report::screen::Screen;
-use crate::report::times::Times;
+use crate::report::screen::Times;
 use crate::sys::terminal::{Size, size_of_stdout};
 
 /// The screen at stdout, now: a terminal can change its size.

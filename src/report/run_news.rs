@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::endings::{ended, not_recorded, stopping, was_ended};
 use super::incarnation;
 use super::message::{Context, Level, Message};
-use super::waiting;
+use super::refusal;
+use super::run_end::{ended, not_recorded, stopping, was_ended};
 use crate::duration::rounded;
 use crate::job::messages::Unkillable;
 use crate::run::ending::Ending;
@@ -15,20 +15,19 @@ use crate::store::StoreError;
 use crate::token::{Clause, Row, StoreTime, Verdict};
 
 /// The message for a note, if there is one. `seen` is the row of the last look.
-#[must_use]
 pub fn message(cx: &Context<'_>, note: &Note, seen: Option<(&Row, &StoreTime)>) -> Option<Message> {
-    use Level::{Detail, Info, Warning};
+    use Level::{Detail, Info};
     Some(match note {
         Note::Decided {
             clause, verdict, ..
-        } => Message::new(Detail, "decided", decided(cx, *clause, verdict)),
+        } => Message::detail("decided", decided(cx, *clause, verdict)),
         Note::Staying {
             row,
             now,
             observing,
             wait,
             ..
-        } => Message::new(Info, "waiting", staying(cx, row, now, *observing, *wait)),
+        } => Message::info("waiting", staying(cx, row, now, *observing, *wait)),
         Note::ObservingStore {
             incarnation,
             doubt,
@@ -36,7 +35,7 @@ pub fn message(cx: &Context<'_>, note: &Note, seen: Option<(&Row, &StoreTime)>) 
             wait,
         } => {
             let text = incarnation::observing(cx, incarnation.as_ref(), *doubt, now, *wait);
-            Message::new(Info, "observing_store", text)
+            Message::info("observing_store", text)
         }
         Note::Queued { newly: false, .. } => return None,
         Note::Queued {
@@ -46,19 +45,18 @@ pub fn message(cx: &Context<'_>, note: &Note, seen: Option<(&Row, &StoreTime)>) 
             left,
             ..
         } => {
-            let text = waiting::begins(cx, row.as_deref(), why, *ahead, *left);
-            Message::new(Info, "in_line", text)
+            let text = refusal::wait_begins(cx, row.as_deref(), why, *ahead, *left);
+            Message::info("in_line", text)
                 .because(why.word())
                 .held_by(why.holder(row.as_deref()))
         }
-        Note::StoreAway { error } => Message::new(
-            Warning,
+        Note::StoreAway { error } => Message::warning(
             "store_trouble",
             format!("{error}; waiting for the store too"),
         )
         .because(error.trouble.word()),
-        Note::Waited { waited } => Message::new(Info, "waited", waiting::ends(cx, *waited)),
-        Note::NoLocks { why } => Message::new(Detail, "no_locks", no_locks(cx, why)),
+        Note::Waited { waited } => Message::info("waited", refusal::wait_ends(cx, *waited)),
+        Note::NoLocks { why } => Message::detail("no_locks", no_locks(cx, why)),
         Note::Acquired {
             granted,
             vanished,
@@ -70,8 +68,7 @@ pub fn message(cx: &Context<'_>, note: &Note, seen: Option<(&Row, &StoreTime)>) 
                 .map(|_| if *proven { "dead" } else { "silent" });
             Message::new(level, "acquired", acquired(cx, granted, holder))
         }
-        Note::Blind => Message::new(
-            Warning,
+        Note::Blind => Message::warning(
             "no_proc",
             format!(
                 "/proc is missing or shows another pid namespace: only the first process of {} can be ended, and {} is held as long as other processes that it started live",
@@ -79,9 +76,8 @@ pub fn message(cx: &Context<'_>, note: &Note, seen: Option<(&Row, &StoreTime)>) 
                 cx.group()
             ),
         ),
-        Note::Started => Message::new(Detail, "started", format!("{} started", cx.program)),
-        Note::Renewed { trusted_for } => Message::new(
-            Detail,
+        Note::Started => Message::detail("started", format!("{} started", cx.program)),
+        Note::Renewed { trusted_for } => Message::detail(
             "renewed",
             format!(
                 "the heartbeat of {} was written; the lease can be trusted for {}",
@@ -89,8 +85,7 @@ pub fn message(cx: &Context<'_>, note: &Note, seen: Option<(&Row, &StoreTime)>) 
                 rounded(*trusted_for)
             ),
         ),
-        Note::Adopted => Message::new(
-            Detail,
+        Note::Adopted => Message::detail(
             "adopted",
             format!(
                 "another process wrote the row of {}; this session still has the token",
@@ -98,21 +93,19 @@ pub fn message(cx: &Context<'_>, note: &Note, seen: Option<(&Row, &StoreTime)>) 
             ),
         ),
         Note::TroubleBegan { error, job_ends_in } => {
-            Message::new(Warning, "store_trouble", trouble(cx, error, *job_ends_in))
+            Message::warning("store_trouble", trouble(cx, error, *job_ends_in))
                 .because(error.trouble.word())
         }
-        Note::TroubleEnded => Message::new(
-            Info,
+        Note::TroubleEnded => Message::info(
             "store_recovered",
             format!(
                 "the store {} can be used again; {} went on",
                 cx.store, cx.program
             ),
         ),
-        Note::Split { primaries } => Message::new(Warning, "two_primaries", split(cx, primaries)),
+        Note::Split { primaries } => Message::warning("two_primaries", split(cx, primaries)),
         Note::Stopping { why, kill_in } => stopping(cx, why, *kill_in)?,
-        Note::LostAfterEnd => Message::new(
-            Warning,
+        Note::LostAfterEnd => Message::warning(
             "lost_after_end",
             format!(
                 "{} ended by itself, but this session no longer had the token of {}; the exit code of the job counts",
@@ -122,10 +115,10 @@ pub fn message(cx: &Context<'_>, note: &Note, seen: Option<(&Row, &StoreTime)>) 
         ),
         Note::NotRecorded { error, once } => {
             let text = not_recorded(cx, error.as_ref(), *once);
-            Message::new(Warning, "not_recorded", text)
+            Message::warning("not_recorded", text)
         }
         Note::OutputNotKept { error } => {
-            Message::new(Warning, "output_not_kept", output_not_kept(cx, error))
+            Message::warning("output_not_kept", output_not_kept(cx, error))
                 .because(error.trouble.word())
         }
         Note::Ended(ending) => return ended(cx, ending, seen),
@@ -134,7 +127,6 @@ pub fn message(cx: &Context<'_>, note: &Note, seen: Option<(&Row, &StoreTime)>) 
 
 /// The message for the end of a run whose job's output was caught, if there is one: it comes last, and
 /// says why the job was ended, as an earlier one did.
-#[must_use]
 pub fn end_of_caught(cx: &Context<'_>, ending: &Ending) -> Option<Message> {
     was_ended(cx, ending).or_else(|| ended(cx, ending, None))
 }
@@ -239,7 +231,6 @@ fn output_not_kept(cx: &Context<'_>, error: &StoreError) -> String {
 }
 
 /// The message for news of the guard.
-#[must_use]
 pub fn guard_news(cx: &Context<'_>, news: &GuardNews) -> Message {
     let program = cx.program;
     let (event, text) = match news {
@@ -289,7 +280,7 @@ pub fn guard_news(cx: &Context<'_>, news: &GuardNews) -> Message {
             )
         }
     };
-    Message::new(Level::Warning, event, text)
+    Message::warning(event, text)
 }
 
 const fn unkillable(why: Unkillable) -> &'static str {
@@ -302,8 +293,7 @@ const fn unkillable(why: Unkillable) -> &'static str {
 }
 
 /// The message for a report that could not be written.
-#[must_use]
 pub fn report_failed(path: &Path, error: &std::io::Error) -> Message {
     let text = format!("the report {} can't be written: {error}", path.display());
-    Message::new(Level::Warning, "report_failed", text)
+    Message::warning("report_failed", text)
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::message::{Context, Level, Message};
-use super::refusals::refused;
+use super::refusal::refused;
 use super::rfc3339;
 use crate::duration::rounded;
 use crate::run::ending::{Ending, Failed, JobEnd, Loss, NotStarted, Unstarted, Why, ends_loops};
@@ -133,18 +133,16 @@ pub(super) fn ended(
     ending: &Ending,
     seen: Option<(&Row, &StoreTime)>,
 ) -> Option<Message> {
-    use Level::{Detail, Info, Warning};
     let (group, store, program) = (cx.group(), cx.store, cx.program);
     Some(match ending {
         Ending::Refused { why, .. } => {
             let word = why.word();
-            Message::new(Info, word, refused(cx, why, seen))
+            Message::info(word, refused(cx, why, seen))
                 .because(word)
                 .held_by(why.holder(seen.map(|(row, _)| row)))
         }
-        Ending::Done(mark) => Message::new(Info, "done", done(cx, mark)),
-        Ending::Stopped(signal) => Message::new(
-            Info,
+        Ending::Done(mark) => Message::info("done", done(cx, mark)),
+        Ending::Stopped(signal) => Message::info(
             "stopped",
             format!("received signal {signal} before {group} was taken; {program} was not started"),
         ),
@@ -168,15 +166,13 @@ pub(super) fn ended(
                 true => String::new(),
                 false => format!(" ({store})"),
             };
-            Message::new(
-                Warning,
+            Message::warning(
                 "store_failed",
                 format!("{error}{of}; {program} was not started{perhaps}{remedy}"),
             )
             .because(error.trouble.word())
         }
-        Ending::NoGuard => Message::new(
-            Warning,
+        Ending::NoGuard => Message::warning(
             "no_guard",
             format!("the guard was ended before {program} was started"),
         ),
@@ -186,9 +182,9 @@ pub(super) fn ended(
         } => match end {
             JobEnd::Itself(status) => itself(cx, *status, *stopped_by),
             JobEnd::TimedOut(_) | JobEnd::Lost(_) => {
-                Message::new(Detail, "ended", format!("no process of {program} is left"))
+                Message::detail("ended", format!("no process of {program} is left"))
             }
-            JobEnd::NotStarted(Unstarted::Done(mark)) => Message::new(Info, "done", done(cx, mark)),
+            JobEnd::NotStarted(Unstarted::Done(mark)) => Message::info("done", done(cx, mark)),
             JobEnd::NotStarted(why) => unstarted(cx, why),
         },
     })
@@ -213,7 +209,7 @@ fn itself(cx: &Context<'_>, status: Status, stopped_by: Option<i32>) -> Message 
     match cx.ran.filter(|_| is_failure(status, stopped_by)) {
         None => {
             let text = format!("{program} {how}; {group} is released");
-            Message::new(Level::Detail, "ended", text)
+            Message::detail("ended", text)
         }
         Some(ran) => {
             let ran = rounded(ran);
@@ -221,7 +217,7 @@ fn itself(cx: &Context<'_>, status: Status, stopped_by: Option<i32>) -> Message 
                 format!("; tokenrun received signal {signal}")
             });
             let text = format!("{group} failed: {program} {how} after {ran} on {client}{stopped}");
-            Message::new(Level::Warning, "failed", text).because(reason)
+            Message::warning("failed", text).because(reason)
         }
     }
 }
@@ -252,7 +248,7 @@ pub(super) fn was_ended(cx: &Context<'_>, ending: &Ending) -> Option<Message> {
         JobEnd::Lost(loss) => format!("{}; {program} was ended", lost(cx, *loss)),
         JobEnd::Itself(_) | JobEnd::NotStarted(_) => return None,
     };
-    Some(Message::new(Level::Warning, "ended", text))
+    Some(Message::warning("ended", text))
 }
 
 /// What to write for a single argument that looks like a line of a shell.

@@ -1,66 +1,221 @@
-//! Recorded refusals, in sentences and as JSON.
+//! The records of history: their JSON, their words, and the table of keys that are done.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::rfc3339;
-use super::times::Times;
-use crate::token::{RefusalRecord, WallTime};
+use super::screen::{Screen, Times};
+use super::table::{Cell, Column, Line, table};
+use crate::token::{
+    ActRecord, ClientId, Fence, GrantKind, GroupName, Incarnation, OnceMark, Outcome,
+    RefusalRecord, RunRecord, SessionId, WallTime,
+};
 
-/// Refusals of a client for a reason, as `history --refusals --json` shows them. Only refusals have
-/// a field `refused`.
+/// One run, as `history --json` shows it.
 #[derive(Debug, Serialize)]
-pub struct RefusalObject<'a> {
-    pub group: &'a str,
-    /// The reason, in a word.
-    pub refused: &'a str,
-    /// The refused client.
-    pub client: &'a str,
-    /// The host of the last of them.
-    pub host: Option<&'a str>,
-    /// The client that is in the way.
-    pub holder: Option<&'a str>,
-    pub paused_by: Option<&'a str>,
-    pub paused_reason: Option<&'a str>,
-    pub paused_until: Option<String>,
-    /// The number of waiters ahead.
-    pub ahead: Option<u64>,
+#[serde(transparent)]
+pub struct RunObject<'a>(#[serde(with = "RunFields")] pub &'a RunRecord);
+
+#[derive(Serialize)]
+#[serde(remote = "RunRecord")]
+pub(super) struct RunFields {
+    group: GroupName,
+    /// The fencing token of its grant.
+    fence: Fence,
+    session: SessionId,
+    client: ClientId,
+    /// The client that the token belonged to before, if another.
+    previous_client: Option<ClientId>,
+    /// The host of the run.
+    host: Option<String>,
+    /// The supervisor's pid on that host.
+    pid: Option<i32>,
+    /// The user's name for the run.
+    label: Option<String>,
+    /// The program's name.
+    program: String,
+    /// The key of `--once`.
+    once_key: Option<String>,
+    /// How the client got the token.
+    grant: GrantKind,
+    #[serde(serialize_with = "time")]
+    started_at: WallTime,
+    /// The time of the end, or of the last heartbeat.
+    #[serde(serialize_with = "time_if_any")]
+    ended_at: Option<WallTime>,
+    /// How it ended.
+    outcome: Outcome,
+    /// The job's exit code, if it exited.
+    exit_code: Option<i32>,
+    /// The signal that killed the job, if one did.
+    signal: Option<i32>,
+    /// Whether it lost its token because an operator revoked it.
+    revoked: bool,
     /// Why the job could not be started.
-    pub reason: Option<&'a str>,
-    /// The number of them; at most one a minute counts.
-    pub count: u64,
-    /// The first of them, by the store's wall clock.
-    pub first_at: String,
-    /// The last of them.
-    pub last_at: String,
-    /// The token's fence at the last of them.
-    pub fence: i64,
+    reason: Option<String>,
 }
 
-impl<'a> RefusalObject<'a> {
-    /// The object for a record.
-    #[must_use]
-    pub fn of(refusal: &'a RefusalRecord) -> Self {
-        Self {
-            group: refusal.group.as_str(),
-            refused: &refusal.reason,
-            client: refusal.client.as_str(),
-            host: refusal.host.as_deref(),
-            holder: refusal.holder.as_ref().map(|holder| holder.as_str()),
-            paused_by: refusal.paused_by.as_deref(),
-            paused_reason: refusal.paused_reason.as_deref(),
-            paused_until: refusal.paused_until.map(rfc3339),
-            ahead: refusal.ahead,
-            reason: refusal.error.as_deref(),
-            count: refusal.count,
-            first_at: rfc3339(refusal.first_at),
-            last_at: rfc3339(refusal.last_at),
-            fence: refusal.fence.0,
-        }
-    }
+/// Refusals of one client for one reason, as `history --json` shows them. Only they have a field
+/// `refused`.
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+pub struct RefusalObject<'a>(#[serde(with = "RefusalFields")] pub &'a RefusalRecord);
+
+#[derive(Serialize)]
+#[serde(remote = "RefusalRecord")]
+pub(super) struct RefusalFields {
+    group: GroupName,
+    /// The reason, in a word.
+    #[serde(rename = "refused")]
+    reason: String,
+    /// The refused client.
+    client: ClientId,
+    /// The host of the last of them.
+    host: Option<String>,
+    /// The client that is in the way.
+    holder: Option<ClientId>,
+    paused_by: Option<String>,
+    paused_reason: Option<String>,
+    #[serde(serialize_with = "time_if_any")]
+    paused_until: Option<WallTime>,
+    /// The number of waiters ahead.
+    ahead: Option<u64>,
+    /// Why the job could not be started.
+    #[serde(rename = "reason")]
+    error: Option<String>,
+    /// The number of them; at most one a minute counts.
+    count: u64,
+    /// The first of them, by the store's wall clock.
+    #[serde(serialize_with = "time")]
+    first_at: WallTime,
+    /// The last of them.
+    #[serde(serialize_with = "time")]
+    last_at: WallTime,
+    /// The token's fence at the last of them.
+    fence: Fence,
+}
+
+/// One act, as `history --json` shows it. Only acts have a field `act`.
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+pub struct ActObject<'a>(#[serde(with = "ActFields")] pub &'a ActRecord);
+
+#[derive(Serialize)]
+#[serde(remote = "ActRecord")]
+pub(super) struct ActFields {
+    group: GroupName,
+    /// The act's word.
+    act: String,
+    /// The client that the act concerns.
+    client: Option<ClientId>,
+    /// Until when a pause lasts.
+    #[serde(serialize_with = "time_if_any")]
+    until: Option<WallTime>,
+    /// The key of `--once` that was forgotten.
+    once_key: Option<String>,
+    /// The store's incarnation that the act concerns.
+    incarnation: Option<Incarnation>,
+    #[serde(getter = "reason_of")]
+    reason: Option<String>,
+    /// The operator.
+    #[serde(getter = "operator_of")]
+    by: String,
+    /// The operator's host.
+    #[serde(getter = "host_of")]
+    host: Option<String>,
+    /// The time, by the store's wall clock.
+    #[serde(serialize_with = "time")]
+    at: WallTime,
+    /// The fence that the token had.
+    fence: Fence,
+}
+
+const fn reason_of(act: &ActRecord) -> &Option<String> {
+    &act.actor.reason
+}
+
+const fn operator_of(act: &ActRecord) -> &String {
+    &act.actor.by
+}
+
+const fn host_of(act: &ActRecord) -> &Option<String> {
+    &act.actor.host
+}
+
+/// An act that was just performed, as its own `--json` shows it.
+#[derive(Debug, Serialize)]
+pub struct Performed<'a> {
+    #[serde(flatten)]
+    pub act: ActObject<'a>,
+    /// Until when the job that lost its token may still run, at most.
+    pub old_job_until: Option<String>,
+}
+
+/// One key that is done, as `once list --json` shows it.
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+pub struct MarkObject<'a>(#[serde(with = "MarkFields")] pub &'a OnceMark);
+
+#[derive(Serialize)]
+#[serde(remote = "OnceMark")]
+struct MarkFields {
+    group: GroupName,
+    #[serde(rename = "once_key")]
+    key: String,
+    /// When the run that did it ended.
+    #[serde(serialize_with = "time")]
+    done_at: WallTime,
+    /// The fencing token of its grant.
+    fence: Fence,
+    session: SessionId,
+    client: ClientId,
+}
+
+/// A time of an object.
+pub(super) fn time<S: Serializer>(at: &WallTime, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&rfc3339(*at))
+}
+
+/// A time of an object that may have none.
+pub(super) fn time_if_any<S: Serializer>(
+    at: &Option<WallTime>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    at.map(rfc3339).serialize(serializer)
+}
+
+const MARKS: [Column; 5] = [
+    Column::whole("DONE"),
+    Column::names("GROUP", [20, 16, 8]),
+    Column::names("KEY", [30, 20, 8]),
+    Column::names("CLIENT", [16, 12, 6]),
+    Column::whole("FENCE"),
+];
+
+/// A table of keys that are done, one a line.
+pub fn marks(marks: &[OnceMark], screen: &Screen) -> String {
+    let line = |mark: &OnceMark| {
+        let cells = [
+            screen.times.full(mark.done_at),
+            mark.group.to_string(),
+            mark.key.clone(),
+            mark.client.to_string(),
+            mark.fence.to_string(),
+        ];
+        Line::Cells(cells.map(Cell::from).into())
+    };
+    table(&MARKS, marks.iter().map(line).collect(), screen)
+}
+
+/// The operator and the host of an act.
+pub fn whose(act: &ActRecord) -> String {
+    let host = act.actor.host.as_deref();
+    host.map_or_else(
+        || act.actor.by.clone(),
+        |host| format!("{} on {host}", act.actor.by),
+    )
 }
 
 /// The reason of a refusal. Reads after "refused: ".
-#[must_use]
 pub fn reason(refusal: &RefusalRecord, times: &Times, now: WallTime) -> String {
     let holder = || {
         let holder = refusal.holder.as_ref();
@@ -100,7 +255,6 @@ fn paused(refusal: &RefusalRecord, times: &Times, now: WallTime) -> String {
 }
 
 /// A record in a sentence without its subject's time: the client, the reason, the repeats.
-#[must_use]
 pub fn sentence(refusal: &RefusalRecord, times: &Times, now: WallTime) -> String {
     let host = refusal.host.as_deref();
     let host = host.filter(|host| *host != refusal.client.as_str());
@@ -117,7 +271,6 @@ pub fn sentence(refusal: &RefusalRecord, times: &Times, now: WallTime) -> String
 }
 
 /// What the client of a record met: a refusal, or a job that it could not start. Reads after its name.
-#[must_use]
 pub fn met(refusal: &RefusalRecord, repeats: &str, times: &Times, now: WallTime) -> String {
     let reason = reason(refusal, times, now);
     match refusal.is_unstarted() {
@@ -198,7 +351,7 @@ mod tests {
             count: 5,
             ..refused("g", "a", "paused")
         };
-        let shown = serde_json::to_value(RefusalObject::of(&refusal)).unwrap();
+        let shown = serde_json::to_value(RefusalObject(&refusal)).unwrap();
         let expected = serde_json::json!({
             "group": "g", "refused": "paused", "client": "a", "host": "host", "holder": "holder",
             "paused_by": "root", "paused_reason": "100 % \"quoted\"",
