@@ -11,7 +11,6 @@ pub mod history;
 pub mod hold;
 pub mod incarnation;
 pub mod json;
-pub mod last_run;
 pub mod log;
 pub mod message;
 pub mod metrics;

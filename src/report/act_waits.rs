@@ -18,7 +18,7 @@ pub struct Seen<'a> {
     pub verdict: &'a Verdict,
     /// The client that the wait is about.
     pub client: &'a ClientId,
-    /// Whether the client is to get the token; else it is to end its job.
+    /// True if the client is to get the token; else it is to end its job.
     pub gets_it: bool,
 }
 

@@ -7,7 +7,27 @@ use super::printable::quoted;
 use super::rfc3339;
 use crate::duration::rounded;
 use crate::token::operator::Judgement;
-use crate::token::{Act, ActRecord, ClientId, GroupName, Pause, Row, State, StoreTime};
+use crate::token::{Act, ActRecord, ClientId, GroupName, Pause, Row, State, StoreTime, WallTime};
+
+/// Until when a pause lasts.
+pub(super) fn lasting(pause: &Pause, shown: impl Fn(WallTime) -> String) -> String {
+    let until = pause.until.map(|until| format!("until {}", shown(until)));
+    until.unwrap_or_else(|| "until it is resumed".to_owned())
+}
+
+/// The reason of a pause between these marks, if there is one.
+pub(super) fn reason(pause: &Pause, before: &str, after: &str) -> String {
+    match pause.reason.as_str() {
+        "" => String::new(),
+        reason => format!("{before}{reason}{after}"),
+    }
+}
+
+/// A pause after "is paused": `by root until it is resumed (works)`.
+pub(super) fn by_until(pause: &Pause, shown: impl Fn(WallTime) -> String) -> String {
+    let (until, reason) = (lasting(pause, shown), reason(pause, " (", ")"));
+    format!("by {} {until}{reason}", pause.by)
+}
 
 /// The message for a performed act, with its time. `row` is the row before the act; an old job may
 /// go on for `old_job_for`.
@@ -15,7 +35,8 @@ pub fn done(
     act: &Act,
     row: &Row,
     store: &str,
-    (record, now): (&ActRecord, &StoreTime),
+    record: &ActRecord,
+    now: &StoreTime,
     old_job_for: Duration,
 ) -> Message {
     let group = format!("{} in {store}", quoted(row.group.as_str()));
@@ -28,10 +49,9 @@ pub fn done(
                 || "until tokenrun resume".to_owned(),
                 |until| format!("until {}", rfc3339(until)),
             );
-            let job = if running {
-                format!("; the job of {holder} goes on")
-            } else {
-                String::new()
+            let job = match running {
+                true => format!("; the job of {holder} goes on"),
+                false => String::new(),
             };
             format!("{group} is paused {until}{job}")
         }
@@ -78,10 +98,9 @@ pub fn done(
             format!("{group} is free{}{belonged}", and_not_too_soon(row, now))
         }
     };
-    let level = if running && matches!(act, Act::Release { .. }) {
-        Level::Warning
-    } else {
-        Level::Info
+    let level = match act {
+        Act::Release { .. } if running => Level::Warning,
+        _ => Level::Info,
     };
     Message::new(level, act.word(), text)
 }
@@ -121,17 +140,10 @@ pub fn nothing(act: &Act, row: &Row, store: &str) -> Message {
 /// The message for a pause that an act leaves as it is.
 pub fn stays_paused(act: &Act, pause: &Pause, row: &Row, store: &str) -> Message {
     let group = quoted(row.group.as_str());
-    let until = pause
-        .until
-        .map_or_else(String::new, |until| format!(" until {}", rfc3339(until)));
-    let reason = match pause.reason.as_str() {
-        "" => String::new(),
-        reason => format!(" ({reason})"),
-    };
-    let by = format!(
-        "{group} in {store} stays paused by {}{until}{reason}",
-        pause.by
-    );
+    let until = pause.until.map(rfc3339);
+    let until = until.map_or_else(String::new, |until| format!(" until {until}"));
+    let (operator, reason) = (&pause.by, reason(pause, " (", ")"));
+    let by = format!("{group} in {store} stays paused by {operator}{until}{reason}");
     let text = match act {
         Act::Pause(_) => format!("{by}: that pause is no shorter"),
         _ => format!("{by}: tokenrun resume -g {group}, or --force, ends another operator's pause"),
@@ -146,8 +158,7 @@ pub fn has_it(to: &ClientId, group: &GroupName, store: &str) -> Message {
 }
 
 fn unchanged(text: &str) -> Message {
-    let text = format!("{text}; nothing was changed");
-    Message::info("nothing_to_do", text)
+    Message::info("nothing_to_do", format!("{text}; nothing was changed"))
 }
 
 /// The message for an act that a running token prevents.
@@ -170,7 +181,7 @@ pub fn held(act: &Act, row: &Row, store: &str) -> Message {
 /// How many groups a question names.
 const NAMED: usize = 20;
 
-/// Whether to act on all these groups.
+/// The question before an act on all these groups.
 pub fn many(verb: &str, groups: &[GroupName], store: &str) -> String {
     let names = groups.iter().take(NAMED);
     let names: Vec<_> = names.map(|group| quoted(group.as_str())).collect();
@@ -197,7 +208,7 @@ pub fn all(judgement: &Judgement, store: &str) -> String {
     }
 }
 
-/// Whether a client that the store has never seen is to get the token.
+/// The question before a client that the store has never seen gets the token.
 pub fn for_stranger(verb: &str, to: &ClientId, store: &str) -> String {
     format!(
         "{} was never seen in {store}; {verb} to it anyway?",

@@ -11,11 +11,11 @@ use super::rfc3339;
 use crate::duration::rounded;
 use crate::token::{Fence, GroupName, ResourceName, Row, RunRecord, StoreTime};
 
-/// Whether this node may run now, as `check --json` shows it.
+/// The answer to "may this node run now", as `check --json` shows it.
 #[derive(Debug, Serialize)]
 pub struct Answer<'a> {
     pub group: &'a str,
-    /// Whether it may.
+    /// True if it may.
     pub may_run: bool,
     /// The reason if not: `not_held`, `not_ours`, `revoked` or `ends_too_soon`.
     pub why_not: Option<&'static str>,
@@ -72,11 +72,11 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// Whether a run has succeeded, as `check --succeeded-within --json` shows it.
+/// The last success of a group, as `check --succeeded-within --json` shows it.
 #[derive(Debug, Serialize)]
 pub struct Succeeded<'a> {
     pub group: &'a str,
-    /// Whether one has, within that time.
+    /// True if a run has succeeded within that time.
     pub succeeded: bool,
     /// When the last known successful run ended.
     pub last_success_at: Option<String>,
@@ -133,7 +133,7 @@ pub fn not_succeeded(
     )
 }
 
-/// Whether a fence is current, as `fence verify --json` shows it.
+/// A fence beside the current one, as `fence verify --json` shows it.
 #[derive(Debug, Serialize)]
 pub struct Verified<'a> {
     pub group: &'a str,
@@ -141,7 +141,7 @@ pub struct Verified<'a> {
     pub fence: i64,
     /// The group's current one.
     pub current: i64,
-    /// Whether they are the same.
+    /// True if they are the same.
     pub is_current: bool,
 }
 
@@ -153,7 +153,7 @@ pub struct Marked<'a> {
     pub fence: i64,
     /// The highest fence that has used the resource.
     pub highest: i64,
-    /// Whether that is a higher one.
+    /// True if that is a higher one.
     pub is_stale: bool,
 }
 

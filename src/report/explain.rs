@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::acts::{lasting, reason};
 use super::incarnation::doubt_text;
 use super::json::millis;
 use super::printable::{printable, quoted};
@@ -121,16 +122,17 @@ impl<'a> Explanation<'a> {
             _ => format!("{client} would make {group} known, and look again"),
         };
         let change = match (&self.changes_in_ms, &self.changes_at, self.then) {
-            (Some(ms), Some(at), Some(clause)) if self.refused == Some("held") => format!(
-                "That changes when the run ends. If no new heartbeat comes, it changes in {}, at {at}: then clause {clause} decides: {}.",
-                rounded(Duration::from_millis(*ms)),
-                clause.text()
-            ),
-            (Some(ms), Some(at), Some(clause)) => format!(
-                "That changes in {}, at {at}, unless something else changes it first: then clause {clause} decides: {}.",
-                rounded(Duration::from_millis(*ms)),
-                clause.text()
-            ),
+            (Some(ms), Some(at), Some(clause)) => {
+                let wait = rounded(Duration::from_millis(*ms));
+                let when = match self.refused {
+                    Some("held") => format!(
+                        "when the run ends. If no new heartbeat comes, it changes in {wait}, at {at}"
+                    ),
+                    _ => format!("in {wait}, at {at}, unless something else changes it first"),
+                };
+                let rule = clause.text();
+                format!("That changes {when}: then clause {clause} decides: {rule}.")
+            }
             _ if self.refused.is_some() => {
                 "Time alone does not change that: it needs an act.".to_owned()
             }
@@ -168,10 +170,9 @@ fn because(decided: &Decision, row: Option<&Row>) -> String {
             silent_for,
             takeover_in,
         } => {
-            let twin = if *same_client {
-                ", another session with the same client id"
-            } else {
-                ""
+            let twin = match *same_client {
+                true => ", another session with the same client id",
+                false => "",
             };
             let next = match &decided.verdict {
                 Verdict::RefusedWithHandoff(_) => {
@@ -190,14 +191,7 @@ fn because(decided: &Decision, row: Option<&Row>) -> String {
         }
         Refusal::AliveHere(processes) => format!("They are {}", processes.join(", ")),
         Refusal::Paused(pause) => {
-            let until = pause.until.map_or_else(
-                || "until it is resumed".to_owned(),
-                |until| format!("until {}", rfc3339(until)),
-            );
-            let reason = match pause.reason.as_str() {
-                "" => String::new(),
-                reason => format!(": {reason}"),
-            };
+            let (until, reason) = (lasting(pause, rfc3339), reason(pause, ": ", ""));
             format!("{} paused it {until}{reason}", pause.by)
         }
         Refusal::TooSoon { wait } => {

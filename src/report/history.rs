@@ -2,12 +2,11 @@
 
 use serde::Serialize;
 
-use super::records::{ActFields, RefusalFields, RunFields, met, whose};
+use super::records::{ActFields, RefusalFields, RunFields, outcome_of, whose};
 use super::screen::{Screen, Times, Tint};
 use super::table::{Cell, Column, Line, cut, or_none, table};
 use crate::duration::rounded;
-use crate::token::WallTime;
-use crate::token::{ActRecord, GroupName, Outcome, RefusalRecord, RunRecord, StoreTime};
+use crate::token::{ActRecord, GroupName, Outcome, RefusalRecord, RunRecord, StoreTime, WallTime};
 
 /// A run, refusals of one client for one reason, or an act of an operator. As an object of
 /// `history --json`, an act has a field `act`, refusals have a field `refused`.
@@ -121,32 +120,26 @@ fn refusals(refusal: &RefusalRecord, times: &Times) -> String {
             format!(", {count} times since {first}")
         }
     };
-    let met = met(refusal, &repeats, times, refusal.last_at);
-    format!("{} {met}", refusal.client)
+    let outcome = outcome_of(refusal, &repeats, times, refusal.last_at);
+    format!("{} {outcome}", refusal.client)
 }
 
-/// Who did what, to whom, and why.
+/// An act in a sentence: the operator, what was done, and why.
 fn sentence(act: &ActRecord, times: &Times) -> String {
-    let mut text = format!("{}: {}", whose(act), act.act);
-    if let Some(client) = &act.client {
-        text.push_str(&format!(" {client}"));
-    }
-    if let Some(key) = &act.once_key {
-        text.push_str(&format!(" {key}"));
-    }
-    if let Some(incarnation) = &act.incarnation {
-        text.push_str(&format!(" {incarnation}"));
-    }
-    if act.raised_fence() {
-        text.push_str(&format!(" to {}", act.fence));
-    }
-    if let Some(until) = act.until {
-        text.push_str(&format!(" until {}", times.short(until, act.at)));
-    }
-    if let Some(reason) = &act.actor.reason {
-        text.push_str(&format!(" ({reason})"));
-    }
-    text
+    let until = act.until.map(|until| times.short(until, act.at));
+    let parts = [
+        act.client.as_ref().map(|client| format!(" {client}")),
+        act.once_key.as_ref().map(|key| format!(" {key}")),
+        act.incarnation.as_ref().map(|it| format!(" {it}")),
+        act.raised_fence().then(|| format!(" to {}", act.fence)),
+        until.map(|until| format!(" until {until}")),
+        act.actor
+            .reason
+            .as_ref()
+            .map(|reason| format!(" ({reason})")),
+    ];
+    let what: String = parts.into_iter().flatten().collect();
+    format!("{}: {}{what}", whose(act), act.act)
 }
 
 #[cfg(test)]

@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::group::{Group, Snapshot};
-use super::last_run::LastRun;
+use super::group::{Group, LastRun, Snapshot};
 use super::rfc3339;
 use crate::store::Unreadable;
-use crate::token::{Counters, Memory, Outcome, Row, State, StoreTime, WallTime};
+use crate::token::{Counters, Outcome, Row, State, WallTime};
 
 pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
@@ -56,7 +55,7 @@ pub struct Token<'a> {
     pub handoff_to: Option<&'a str>,
     /// When the hand-off was made.
     pub handoff_at: Option<String>,
-    /// Whether an operator has asked the holder to end its job.
+    /// True if an operator has asked the holder to end its job.
     pub revoke_requested: bool,
     /// The number of waiters in the queue.
     pub waiters: usize,
@@ -101,7 +100,7 @@ pub enum Listed<'a> {
     Token(Box<Token<'a>>),
     /// A row that can't be read.
     Unreadable {
-        /// Its group, as far as it is readable.
+        /// The group, as far as it is readable.
         group: &'a str,
         /// The word `unreadable`.
         state: &'static str,
@@ -141,15 +140,7 @@ impl<'a> Token<'a> {
             session: waiter.session.as_str(),
         });
         let queue: Vec<_> = waiting.collect();
-        Self {
-            waiters: queue.len(),
-            queue,
-            last_run: group.last,
-            ..Self::of_row(group.row, at.memory, at.now)
-        }
-    }
-
-    fn of_row(row: &'a Row, memory: &Memory, now: &StoreTime) -> Self {
+        let (row, now) = (group.row, at.now);
         let heartbeat = row.heartbeat_at();
         let age = heartbeat.and_then(|_| row.age(now));
         let Counters {
@@ -161,7 +152,7 @@ impl<'a> Token<'a> {
         } = row.document.counters;
         let pause = row.pause_at(now);
         let handoff = row.document.handoff.as_ref();
-        let observed = memory.observation(row.longest_lease(), now);
+        let observed = at.memory.observation(row.longest_lease(), now);
         Self {
             group: row.group.as_str(),
             state: state_word(&row.state),
@@ -185,15 +176,15 @@ impl<'a> Token<'a> {
             handoff_to: handoff.map(|handoff| handoff.to.as_str()),
             handoff_at: handoff.map(|handoff| rfc3339(handoff.at)),
             revoke_requested: row.document.revoke_requested,
-            waiters: 0,
-            queue: Vec::new(),
+            waiters: queue.len(),
+            queue,
             program: row.run().map(|run| run.program.as_str()),
             once_key: row.run().and_then(|run| run.once_key.as_deref()),
             grant: row.run().map(|run| run.grant.as_str()),
             takeover_after_ms: millis(row.document.takeover_after),
             keep_ms: millis(row.document.keep),
             head_start_ms: millis(row.document.head_start),
-            last_run: None,
+            last_run: group.last,
             last_outcome: row.document.last_outcome,
             runs,
             failures,

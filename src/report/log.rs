@@ -174,7 +174,7 @@ impl Log {
         }
     }
 
-    /// Whether stderr is a terminal that can show a changing line.
+    /// True if stderr is a terminal that can show a changing line.
     pub fn displays(&self) -> bool {
         let tells_ordinary = self.style.least.is_some_and(|least| least <= Level::Info);
         tells_ordinary && !self.style.json && std::io::stderr().is_terminal()
@@ -234,15 +234,9 @@ impl Log {
     }
 
     fn enqueue(&mut self, line: String) {
-        let sent = self
-            .queue
-            .as_ref()
-            .map(|queue| queue.lines.try_send(Item::Line(line)));
-        match sent {
-            Some(Ok(())) => {}
-            None | Some(Err(TrySendError::Full(_) | TrySendError::Disconnected(_))) => {
-                self.dropped.fetch_add(1, Ordering::Relaxed);
-            }
+        let queue = self.queue.as_ref();
+        if queue.is_none_or(|queue| queue.lines.try_send(Item::Line(line)).is_err()) {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -253,9 +247,8 @@ impl Log {
         }
         if let Some(Queue { lines, finished }) = self.queue {
             drop(lines);
-            match finished.recv_timeout(FAREWELL) {
-                Ok(()) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
-            }
+            // What is not written by then is lost.
+            let _ = finished.recv_timeout(FAREWELL);
         }
     }
 }
@@ -364,7 +357,7 @@ impl Writer {
     }
 }
 
-/// Whether a line can be written to stderr without blocking: a ready pipe has room for at least
+/// True if a line can be written to stderr without blocking: a ready pipe has room for at least
 /// 4096 bytes (pipe(7), PIPE_BUF).
 pub(super) fn stderr_takes_a_line() -> bool {
     is_writable(std::io::stderr().as_fd(), Some(Duration::ZERO))

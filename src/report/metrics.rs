@@ -140,13 +140,14 @@ fn samples_of(
             one(seconds(observed.map(|it| it.wait).unwrap_or_default()))
         }
         "tokenrun_waiters" => one(group.waiters.to_string()),
-        "tokenrun_client_info" => row
-            .client_bound()
-            .map(|client| {
-                let label = format!(",client=\"{}\"", escaped(client.as_str()));
-                vec![(label, "1".to_owned())]
-            })
-            .unwrap_or_default(),
+        "tokenrun_client_info" => {
+            let client = row.client_bound().map(|client| escaped(client.as_str()));
+            let label = client.map(|client| format!(",client=\"{client}\""));
+            label
+                .into_iter()
+                .map(|label| (label, "1".to_owned()))
+                .collect()
+        }
         "tokenrun_heartbeat_age_seconds" => maybe(row.age(now).filter(|_| running).map(seconds)),
         "tokenrun_takeover_after_seconds" => one(seconds(row.document.takeover_after)),
         "tokenrun_grants_total" => one(counted.runs.to_string()),

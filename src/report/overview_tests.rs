@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::report::last_run::LastRun;
+use crate::report::group::LastRun;
 use crate::store::StoreError;
 use crate::token::record::fixture::unheld_run;
 use crate::token::rule::tests::fixture::{but, client, created, epoch, idle, running, s, session};

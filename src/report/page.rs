@@ -2,7 +2,6 @@
 //! no script and requests nothing. Text that comes from others is made printable, and escaped by
 //! the templates.
 
-mod attention;
 mod calendar;
 mod days;
 #[cfg(test)]

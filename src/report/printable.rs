@@ -33,8 +33,8 @@ pub fn json(text: String) -> String {
     text.chars().map(escaped).collect()
 }
 
-/// As [`printable()`], for the lines of an output, which may have any bytes: newlines and tabs stay,
-/// and a byte that is no text is escaped too: `\xff`.
+/// The lines of an output, which may have any bytes, with their invisible characters escaped: newlines
+/// and tabs stay, and a byte that is no text is escaped too: `\xff`.
 pub fn printable_lines(output: &[u8]) -> String {
     let mut shown = String::with_capacity(output.len());
     for chunk in output.utf8_chunks() {
@@ -60,9 +60,8 @@ mod tests {
     use super::*;
     use crate::report::details::details;
     use crate::report::explain::Explanation;
-    use crate::report::group::{Group, Snapshot};
+    use crate::report::group::{Group, LastRun, Snapshot};
     use crate::report::history::{Entry, history};
-    use crate::report::last_run::LastRun;
     use crate::report::overview::overview;
     use crate::report::records::marks;
     use crate::report::screen::Screen;

@@ -12,7 +12,6 @@ use crate::token::{
 
 /// One run, as `history --json` shows it.
 #[derive(Debug, Serialize)]
-#[serde(transparent)]
 pub struct RunObject<'a>(#[serde(with = "RunFields")] pub &'a RunRecord);
 
 #[derive(Serialize)]
@@ -48,7 +47,7 @@ pub(super) struct RunFields {
     exit_code: Option<i32>,
     /// The signal that killed the job, if one did.
     signal: Option<i32>,
-    /// Whether it lost its token because an operator revoked it.
+    /// True if it lost its token because an operator revoked it.
     revoked: bool,
     /// Why the job could not be started.
     reason: Option<String>,
@@ -57,7 +56,6 @@ pub(super) struct RunFields {
 /// Refusals of one client for one reason, as `history --json` shows them. Only they have a field
 /// `refused`.
 #[derive(Debug, Serialize)]
-#[serde(transparent)]
 pub struct RefusalObject<'a>(#[serde(with = "RefusalFields")] pub &'a RefusalRecord);
 
 #[derive(Serialize)]
@@ -96,7 +94,6 @@ pub(super) struct RefusalFields {
 
 /// One act, as `history --json` shows it. Only acts have a field `act`.
 #[derive(Debug, Serialize)]
-#[serde(transparent)]
 pub struct ActObject<'a>(#[serde(with = "ActFields")] pub &'a ActRecord);
 
 #[derive(Serialize)]
@@ -152,7 +149,6 @@ pub struct Performed<'a> {
 
 /// One key that is done, as `once list --json` shows it.
 #[derive(Debug, Serialize)]
-#[serde(transparent)]
 pub struct MarkObject<'a>(#[serde(with = "MarkFields")] pub &'a OnceMark);
 
 #[derive(Serialize)]
@@ -215,6 +211,12 @@ pub fn whose(act: &ActRecord) -> String {
     )
 }
 
+/// The host of a client, where it has another name.
+pub(super) fn other_host(host: Option<&str>, client: &ClientId) -> String {
+    let host = host.filter(|host| *host != client.as_str());
+    host.map_or_else(String::new, |host| format!(" (host {host})"))
+}
+
 /// The reason of a refusal. Reads after "refused: ".
 pub fn reason(refusal: &RefusalRecord, times: &Times, now: WallTime) -> String {
     let holder = || {
@@ -256,9 +258,7 @@ fn paused(refusal: &RefusalRecord, times: &Times, now: WallTime) -> String {
 
 /// A record in a sentence without its subject's time: the client, the reason, the repeats.
 pub fn sentence(refusal: &RefusalRecord, times: &Times, now: WallTime) -> String {
-    let host = refusal.host.as_deref();
-    let host = host.filter(|host| *host != refusal.client.as_str());
-    let host = host.map_or_else(String::new, |host| format!(" (host {host})"));
+    let host = other_host(refusal.host.as_deref(), &refusal.client);
     let repeats = match refusal.count {
         0 | 1 => String::new(),
         count => format!(
@@ -266,12 +266,12 @@ pub fn sentence(refusal: &RefusalRecord, times: &Times, now: WallTime) -> String
             times.short(refusal.last_at, refusal.first_at)
         ),
     };
-    let met = met(refusal, &repeats, times, now);
-    format!("{}{host} {met}", refusal.client)
+    let outcome = outcome_of(refusal, &repeats, times, now);
+    format!("{}{host} {outcome}", refusal.client)
 }
 
 /// What the client of a record met: a refusal, or a job that it could not start. Reads after its name.
-pub fn met(refusal: &RefusalRecord, repeats: &str, times: &Times, now: WallTime) -> String {
+pub fn outcome_of(refusal: &RefusalRecord, repeats: &str, times: &Times, now: WallTime) -> String {
     let reason = reason(refusal, times, now);
     match refusal.is_unstarted() {
         true => format!("{reason}{repeats}"),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::acts::by_until;
 use super::incarnation::doubt_text;
 use super::json::not_before;
 use super::message::Context;
@@ -56,18 +57,7 @@ pub(super) fn why_not(cx: &Context<'_>, why: &Refusal, seen: Option<&Row>) -> St
             )
         }
         Refusal::Paused(pause) => {
-            let until = pause.until.map_or_else(
-                || "until it is resumed".to_owned(),
-                |until| format!("until {}", rfc3339(until)),
-            );
-            let reason = match pause.reason.as_str() {
-                "" => String::new(),
-                reason => format!(" ({reason})"),
-            };
-            format!(
-                "{group} in {store} is paused by {} {until}{reason}",
-                pause.by
-            )
+            format!("{group} in {store} is paused {}", by_until(pause, rfc3339))
         }
         Refusal::TooSoon { wait } => format!(
             "{group} in {store} ran too recently for its --at-least; it can run again in {}, or after tokenrun release -g {group}",

@@ -3,10 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::incarnation;
 use super::message::{Context, Level, Message};
-use super::refusal;
 use super::run_end::{ended, not_recorded, stopping, was_ended};
+use super::{incarnation, refusal};
 use crate::duration::rounded;
 use crate::job::messages::Unkillable;
 use crate::run::ending::Ending;
@@ -16,7 +15,7 @@ use crate::token::{Clause, Row, StoreTime, Verdict};
 
 /// The message for a note, if there is one. `seen` is the row of the last look.
 pub fn message(cx: &Context<'_>, note: &Note, seen: Option<(&Row, &StoreTime)>) -> Option<Message> {
-    use Level::{Detail, Info};
+    let (group, store, program) = (cx.group(), cx.store, cx.program);
     Some(match note {
         Note::Decided {
             clause, verdict, ..
@@ -56,41 +55,42 @@ pub fn message(cx: &Context<'_>, note: &Note, seen: Option<(&Row, &StoreTime)>) 
         )
         .because(error.trouble.word()),
         Note::Waited { waited } => Message::info("waited", refusal::wait_ends(cx, *waited)),
-        Note::NoLocks { why } => Message::detail("no_locks", no_locks(cx, why)),
+        Note::NoLocks { why } => Message::detail(
+            "no_locks",
+            format!(
+                "no lock could be taken for {group} ({why}): if this run is killed, other runs on this host wait for --takeover-after too"
+            ),
+        ),
         Note::Acquired {
             granted,
             vanished,
             proven,
         } => {
-            let level = if vanished.is_some() { Info } else { Detail };
-            let holder = vanished
-                .as_ref()
-                .map(|_| if *proven { "dead" } else { "silent" });
+            let level = match vanished {
+                Some(_) => Level::Info,
+                None => Level::Detail,
+            };
+            let holder = if *proven { "dead" } else { "silent" };
+            let holder = vanished.as_ref().map(|_| holder);
             Message::new(level, "acquired", acquired(cx, granted, holder))
         }
         Note::Blind => Message::warning(
             "no_proc",
             format!(
-                "/proc is missing or shows another pid namespace: only the first process of {} can be ended, and {} is held as long as other processes that it started live",
-                cx.program,
-                cx.group()
+                "/proc is missing or shows another pid namespace: only the first process of {program} can be ended, and {group} is held as long as other processes that it started live"
             ),
         ),
-        Note::Started => Message::detail("started", format!("{} started", cx.program)),
+        Note::Started => Message::detail("started", format!("{program} started")),
         Note::Renewed { trusted_for } => Message::detail(
             "renewed",
             format!(
-                "the heartbeat of {} was written; the lease can be trusted for {}",
-                cx.group(),
+                "the heartbeat of {group} was written; the lease can be trusted for {}",
                 rounded(*trusted_for)
             ),
         ),
         Note::Adopted => Message::detail(
             "adopted",
-            format!(
-                "another process wrote the row of {}; this session still has the token",
-                cx.group()
-            ),
+            format!("another process wrote the row of {group}; this session still has the token"),
         ),
         Note::TroubleBegan { error, job_ends_in } => {
             Message::warning("store_trouble", trouble(cx, error, *job_ends_in))
@@ -98,19 +98,20 @@ pub fn message(cx: &Context<'_>, note: &Note, seen: Option<(&Row, &StoreTime)>) 
         }
         Note::TroubleEnded => Message::info(
             "store_recovered",
+            format!("the store {store} can be used again; {program} went on"),
+        ),
+        Note::Split { primaries } => Message::warning(
+            "two_primaries",
             format!(
-                "the store {} can be used again; {} went on",
-                cx.store, cx.program
+                "the store {store} has several primaries, which can all be written to: {}; another node may use another one, and run {group} at the same time; stop all but the right one now, and start an old primary again only as a standby",
+                primaries.join(", ")
             ),
         ),
-        Note::Split { primaries } => Message::warning("two_primaries", split(cx, primaries)),
-        Note::Stopping { why, kill_in } => stopping(cx, why, *kill_in)?,
+        Note::Stopping { why, kill_in } => stopping(cx, why, *kill_in),
         Note::LostAfterEnd => Message::warning(
             "lost_after_end",
             format!(
-                "{} ended by itself, but this session no longer had the token of {}; the exit code of the job counts",
-                cx.program,
-                cx.group()
+                "{program} ended by itself, but this session no longer had the token of {group}; the exit code of the job counts"
             ),
         ),
         Note::NotRecorded { error, once } => {
@@ -118,8 +119,8 @@ pub fn message(cx: &Context<'_>, note: &Note, seen: Option<(&Row, &StoreTime)>) 
             Message::warning("not_recorded", text)
         }
         Note::OutputNotKept { error } => {
-            Message::warning("output_not_kept", output_not_kept(cx, error))
-                .because(error.trouble.word())
+            let text = format!("the output of {program} is not stored in {store}: {error}");
+            Message::warning("output_not_kept", text).because(error.trouble.word())
         }
         Note::Ended(ending) => return ended(cx, ending, seen),
     })
@@ -158,30 +159,19 @@ fn staying(
     observing: bool,
     wait: Duration,
 ) -> String {
-    let wait = rounded(wait);
-    let group = cx.group();
-    let of = row
-        .client_bound()
-        .map_or_else(String::new, |client| format!(" of {client}"));
+    let (group, store, wait) = (cx.group(), cx.store, rounded(wait));
     if observing {
-        format!(
-            "the token{of} for {group} in {} was stamped by another clock ({}, now {}): waiting {wait} to see whether it stays silent",
-            cx.store, row.stamped.epoch, now.epoch
-        )
-    } else {
-        let preferred = row.next_client();
-        let preferred = preferred.map_or("another client", |client| client.as_str());
-        format!(
-            "{group} in {} is open; leaving {preferred} a head start of {wait} before taking it",
-            cx.store
-        )
+        let client = row.client_bound();
+        let of = client.map_or_else(String::new, |client| format!(" of {client}"));
+        return format!(
+            "the token{of} for {group} in {store} was stamped by another clock ({}, now {}): waiting {wait} to see whether it stays silent",
+            row.stamped.epoch, now.epoch
+        );
     }
-}
-
-fn no_locks(cx: &Context<'_>, why: &str) -> String {
+    let preferred = row.next_client();
+    let preferred = preferred.map_or("another client", |client| client.as_str());
     format!(
-        "no lock could be taken for {} ({why}): if this run is killed, other runs on this host wait for --takeover-after too",
-        cx.group()
+        "{group} in {store} is open; leaving {preferred} a head start of {wait} before taking it"
     )
 }
 
@@ -200,11 +190,8 @@ fn acquired(cx: &Context<'_>, granted: &Granted, holder: Option<&str>) -> String
 }
 
 fn trouble(cx: &Context<'_>, error: &StoreError, job_ends_in: Option<Duration>) -> String {
-    let until = job_ends_in.map_or_else(String::new, |left| {
-        format!(
-            "; it is ended in {} unless the store comes back",
-            rounded(left)
-        )
+    let until = job_ends_in.map(rounded).map_or_else(String::new, |left| {
+        format!("; it is ended in {left} unless the store comes back")
     });
     let what = error.to_string();
     let what = match what.starts_with("the store ") {
@@ -212,22 +199,6 @@ fn trouble(cx: &Context<'_>, error: &StoreError, job_ends_in: Option<Duration>) 
         false => format!("the store can't be used ({what})"),
     };
     format!("{what}; {} goes on{until}", cx.program)
-}
-
-fn split(cx: &Context<'_>, primaries: &[String]) -> String {
-    format!(
-        "the store {} has several primaries, which can all be written to: {}; another node may use another one, and run {} at the same time; stop all but the right one now, and start an old primary again only as a standby",
-        cx.store,
-        primaries.join(", "),
-        cx.group()
-    )
-}
-
-fn output_not_kept(cx: &Context<'_>, error: &StoreError) -> String {
-    format!(
-        "the output of {} is not stored in {}: {error}",
-        cx.program, cx.store
-    )
 }
 
 /// The message for news of the guard.

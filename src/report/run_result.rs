@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::message::Message;
 use super::printable::json;
-use super::run_end::{loss_word, not_started_word, unstarted_word};
+use super::run_end::{loss_word, not_started_word, told, unstarted_word};
 use super::whole_file::write_whole;
 use crate::duration::rounded;
 use crate::exit;
@@ -32,7 +32,7 @@ pub struct RunReport<'a> {
     pub store: &'a str,
     /// How it ended: a run's outcome, or `refused`, `stopped`, `store_failed`.
     pub outcome: &'static str,
-    /// Whether history has the record; `null` if no job was to be recorded.
+    /// True if history has the record; `null` if no job was to be recorded.
     pub recorded: Option<bool>,
     /// tokenrun's own exit code.
     pub tokenrun_exit_code: u8,
@@ -230,8 +230,7 @@ fn reason_of(end: &JobEnd, exit: Exit) -> Option<&'static str> {
             Exit::OK => None,
             _ => Some("not_recorded"),
         },
-        JobEnd::Itself(Status::Exited(_)) => Some("exit_status"),
-        JobEnd::Itself(Status::Signalled(_)) => Some("signal"),
+        JobEnd::Itself(status) => Some(told(*status).0),
         JobEnd::TimedOut(_) => Some("timeout"),
         JobEnd::Lost(loss) => Some(loss_word(*loss)),
         JobEnd::NotStarted(unstarted) => Some(unstarted_word(unstarted)),
@@ -242,16 +241,11 @@ fn reason_of(end: &JobEnd, exit: Exit) -> Option<&'static str> {
 pub fn ended(occasion: Occasion, end: &HookEnd, limit: Duration) -> Option<Message> {
     let (reason, how) = match end {
         HookEnd::Ended(Status::Exited(0)) => return None,
-        HookEnd::Ended(Status::Exited(code)) => ("exit_status", format!("exited with {code}")),
-        HookEnd::Ended(Status::Signalled(signal)) => {
-            ("signal", format!("was killed by signal {signal}"))
-        }
+        HookEnd::Ended(status) => told(*status),
         HookEnd::TimedOut => {
             let limit = rounded(limit);
-            (
-                "timeout",
-                format!("did not end within {limit} (--hook-timeout), and was killed"),
-            )
+            let how = format!("did not end within {limit} (--hook-timeout), and was killed");
+            ("timeout", how)
         }
         HookEnd::Stopped => ("stopped", "was killed after a stop signal".to_owned()),
         HookEnd::NotStarted(error) => ("not_started", format!("could not be started: {error}")),

@@ -112,7 +112,8 @@ pub fn timestamp(at: WallTime) -> Timestamp {
     Timestamp::from_millisecond(ms).unwrap_or(most)
 }
 
-fn local(at: WallTime, zone: &TimeZone, format: &str) -> String {
+/// A time in a zone, by a format of strftime.
+pub(super) fn local(at: WallTime, zone: &TimeZone, format: &str) -> String {
     let zoned = timestamp(at).to_zoned(zone.clone());
     zoned.strftime(format).to_string()
 }

@@ -41,7 +41,7 @@ impl Serialize for Origin {
 pub struct Effective {
     /// The option's long name.
     pub setting: String,
-    /// Its value, without passwords; `None` for none, or a default that depends on more than
+    /// The value, without passwords; `None` for none, or a default that depends on more than
     /// the command line.
     pub value: Option<String>,
     pub origin: Origin,

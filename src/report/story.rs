@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::printable::{printable, quoted};
-use super::records::{self, ActObject, RefusalObject, RunObject, whose};
+use super::records::{self, ActObject, RefusalObject, RunObject, other_host, whose};
 use super::rfc3339;
 use super::screen::Times;
 use crate::duration::rounded;
@@ -48,7 +48,7 @@ pub struct StoryObject<'a> {
     pub group: &'a str,
     pub from: String,
     pub until: String,
-    /// Whether a run began in this time, or went on.
+    /// True if a run began in this time, or went on.
     pub ran: bool,
     pub runs: Vec<RunObject<'a>>,
     pub refusals: Vec<RefusalObject<'a>>,
@@ -106,7 +106,7 @@ impl Story<'_> {
         lines.iter().map(|line| printable(line) + "\n").collect()
     }
 
-    /// Whether the job ran, in a sentence.
+    /// The answer in a sentence: the job ran, or why it did not.
     fn answer(&self, times: &Times) -> String {
         match (self.runs.as_slice(), self.refusals.as_slice()) {
             ([run], _) => format!(
@@ -167,20 +167,17 @@ impl Story<'_> {
 
     /// What happened before and after.
     fn around(&self, times: &Times) -> Vec<String> {
-        let mut lines = Vec::new();
-        if let Some(act) = &self.paused {
-            let at = times.full(act.at);
-            lines.push(format!("Before: {at}  {}", performed(act, times)));
-        }
-        if let Some(run) = &self.before {
-            let at = times.full(run.started_at);
-            lines.push(format!("The run before: {at}  {}", began(run, times)));
-        }
-        if let Some(run) = &self.after {
-            let at = times.full(run.started_at);
-            lines.push(format!("The run after: {at}  {}", began(run, times)));
-        }
-        lines
+        let told =
+            |run: &RunRecord| format!("{}  {}", times.full(run.started_at), began(run, times));
+        let act = |act: &ActRecord| format!("{}  {}", times.full(act.at), performed(act, times));
+        let paused = self.paused.as_ref();
+        let (before, after) = (self.before.as_ref(), self.after.as_ref());
+        let lines = [
+            paused.map(|it| format!("Before: {}", act(it))),
+            before.map(|it| format!("The run before: {}", told(it))),
+            after.map(|it| format!("The run after: {}", told(it))),
+        ];
+        lines.into_iter().flatten().collect()
     }
 }
 
@@ -216,8 +213,7 @@ const fn word(outcome: Outcome) -> &'static str {
 /// A run in a sentence.
 fn began(run: &RunRecord, times: &Times) -> String {
     let client = &run.client;
-    let host = run.host.as_deref().filter(|host| *host != client.as_str());
-    let host = host.map_or_else(String::new, |host| format!(" (host {host})"));
+    let host = other_host(run.host.as_deref(), client);
     let from = run.previous_client.as_ref();
     let how = match (run.grant, from) {
         (GrantKind::Takeover, Some(from)) => format!("took over from {from} and started"),

@@ -8,9 +8,8 @@ use serde_json::{Value, json};
 use super::check::{Succeeded, not_succeeded, succeeded};
 use super::details::details;
 use super::explain::Explanation;
-use super::group::{Group, Snapshot};
+use super::group::{Group, LastRun, Snapshot};
 use super::history::{Entry, history};
-use super::last_run::LastRun;
 use super::message::Context;
 use super::metrics::{Measured, text};
 use super::overview::overview;
@@ -18,12 +17,12 @@ use super::records::{MarkObject, RunObject, marks};
 use super::refusal::why_not;
 use super::screen::Screen;
 use super::{json, refusal};
-use crate::token::WallTime;
 use crate::token::rule::tests::fixture::{claim, client, epoch, run_by, session};
 use crate::token::{
     Clause, ClockEpoch, Counters, Decision, Document, Fence, GrantKind, GroupName, Handoff,
     Incarnation, Memory, OnceMark, Others, Outcome, Pause, Refusal, RefusalTotal, Row, RunRecord,
-    Served, Stamp, StampOf, State, StoreTime, Verdict, Version, Waiter, document::VERSION,
+    Served, Stamp, StampOf, State, StoreTime, Verdict, Version, Waiter, WallTime,
+    document::VERSION,
 };
 
 const HOUR: i64 = 3_600_000;

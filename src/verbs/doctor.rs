@@ -119,7 +119,7 @@ fn doctor(as_json: bool, examine: impl FnOnce(&mut Tell<'_>)) -> Result<Exit> {
     });
     printed?;
     if as_json {
-        let findings: Vec<Finding> = checks.iter().map(Finding::from).collect();
+        let findings: Vec<_> = checks.iter().map(Finding).collect();
         print_json(&findings)?;
     }
     let failure = checks.iter().find_map(|check| match check.verdict {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 use jiff::{Span, Zoned};
 
-use crate::report::screen::{Times, timestamp};
+use crate::report::screen::{Times, local, timestamp};
 use crate::token::WallTime;
 
 /// The distance of two labels, in hours of a day and in days of a month.
@@ -36,7 +36,7 @@ impl Calendar {
     }
 
     fn written(&self, at: WallTime, format: &str) -> String {
-        self.zoned(at).strftime(format).to_string()
+        local(at, &self.zone, format)
     }
 
     /// Date and time, to the second: `2026-11-21 14:00:13`.
@@ -44,7 +44,7 @@ impl Calendar {
         self.written(at, "%Y-%m-%d %H:%M:%S")
     }
 
-    /// As [`Self::full`], for machines: RFC 3339 with the zone's offset.
+    /// Date and time for machines: RFC 3339 with the zone's offset.
     pub fn exact(&self, at: WallTime) -> String {
         self.written(at, "%Y-%m-%dT%H:%M:%S%:z")
     }
@@ -126,7 +126,7 @@ pub enum Window {
 impl Window {
     pub const ALL: [Self; 3] = [Self::Day, Self::Week, Self::Month];
 
-    /// Its days of 24 hours.
+    /// The days of 24 hours in it.
     pub const fn days(self) -> usize {
         match self {
             Self::Day => 1,
@@ -139,7 +139,7 @@ impl Window {
         Duration::from_secs(self.days() as u64 * 86_400)
     }
 
-    /// Its name for people, which is also its class in the style sheet.
+    /// The name for people, which is also its class in the style sheet.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Day => "day",
@@ -168,7 +168,7 @@ impl Scale {
         Self { from, until }
     }
 
-    /// Whether a time is in the window.
+    /// True if a time is in the window.
     pub fn has(&self, at: WallTime) -> bool {
         (self.from..=self.until).contains(&at)
     }

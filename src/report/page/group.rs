@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use crate::duration::rounded;
+use crate::report::acts::{lasting, reason};
+use crate::report::group::qualities;
 use crate::report::incarnation::doubt_text;
 use crate::report::json::{not_before, state_word};
 use crate::report::printable::printable;
@@ -34,7 +36,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// Its class in the style sheet.
+    /// The class in the style sheet.
     pub const fn class(self) -> &'static str {
         match self {
             Self::Trouble => "trouble",
@@ -112,7 +114,7 @@ impl Group {
         Self {
             name: printable(row.group.as_str()),
             state: state_word(&row.state),
-            qualities: qualities(row, view),
+            qualities: qualities(row, &view.memory, &view.now),
             client: row.client_bound().map(|client| printable(client.as_str())),
             host: text(&row.document.host),
             label: text(&row.document.label),
@@ -137,17 +139,6 @@ impl Group {
     }
 }
 
-fn qualities(row: &Row, view: &View) -> Vec<&'static str> {
-    let observed = view.memory.observation(row.longest_lease(), &view.now);
-    let all = [
-        (row.is_silent(&view.now), "silent"),
-        (row.pause_at(&view.now).is_some(), "paused"),
-        (observed.is_some(), "observed"),
-    ];
-    let true_ones = all.into_iter().filter(|(is, _)| *is);
-    true_ones.map(|(_, word)| word).collect()
-}
-
 fn concerns(row: &Row, view: &View) -> Vec<Concern> {
     let (document, now) = (&row.document, &view.now);
     let mut all = Vec::new();
@@ -165,15 +156,8 @@ fn concerns(row: &Row, view: &View) -> Vec<Concern> {
         add(Level::Notice, text.to_owned());
     }
     if let Some(pause) = row.pause_at(now) {
-        let until = pause.until.map_or_else(
-            || "until it is resumed".to_owned(),
-            |until| format!("until {}", view.near(until)),
-        );
-        let reason = match pause.reason.as_str() {
-            "" => String::new(),
-            reason => format!(": {reason}"),
-        };
-        let text = format!("paused by {} {until}{reason}", pause.by);
+        let until = lasting(pause, |until| view.near(until));
+        let text = format!("paused by {} {until}{}", pause.by, reason(pause, ": ", ""));
         add(Level::Notice, printable(&text));
     }
     if let Some(observed) = view.memory.observation(row.longest_lease(), now) {
@@ -238,9 +222,8 @@ mod tests {
     use super::super::fixture::ago;
     use super::super::view::Detail;
     use super::*;
-    use crate::token::Memory;
     use crate::token::rule::tests::fixture::{but, idle, running, s, seen};
-    use crate::token::{ClientId, Pause};
+    use crate::token::{ClientId, Memory, Pause};
     use jiff::tz::TimeZone;
 
     fn group(row: &Row, runs: &[RunRecord], after: Duration) -> Group {

@@ -36,12 +36,12 @@ impl Kind {
         }
     }
 
-    /// Its place in [`Counts`].
+    /// The place in [`Counts`].
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// Its meaning.
+    /// The meaning in words.
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::Succeeded => "succeeded",
@@ -52,7 +52,7 @@ impl Kind {
         }
     }
 
-    /// Its class in the style sheet, which is also the name of its sign.
+    /// The class in the style sheet, which is also the name of its sign.
     pub const fn class(self) -> &'static str {
         match self {
             Self::Succeeded => "s",
@@ -63,7 +63,7 @@ impl Kind {
         }
     }
 
-    /// Whether it needs a look.
+    /// True for ends that need a look.
     pub const fn is_grave(self) -> bool {
         matches!(self, Self::Failed | Self::Lost)
     }

@@ -55,9 +55,9 @@ pub struct Detail {
     pub signs: usize,
     /// Rows of the table of runs.
     pub runs: usize,
-    /// Whether the days of the plots have texts.
+    /// The days of the plots have texts.
     pub days: bool,
-    /// Whether the details are open from the start.
+    /// The details are open from the start.
     pub open: bool,
 }
 

@@ -161,7 +161,7 @@ fn report(store: &str, row: &Row, made: Made, log: &mut Log) -> Option<Done> {
             at,
             old_job_for,
         } => {
-            let message = done(&act, row, store, (&record, &at), old_job_for);
+            let message = done(&act, row, store, &record, &at, old_job_for);
             log.write(&message, false);
             let until = at.plus(old_job_for).stamp.wall;
             Some(Done {

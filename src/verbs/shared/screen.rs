@@ -5,8 +5,7 @@ use std::env;
 use jiff::tz::TimeZone;
 
 use super::options::{Colours, ScreenOptions};
-use crate::report::screen::Screen;
-use crate::report::screen::Times;
+use crate::report::screen::{Screen, Times};
 use crate::sys::terminal::{Size, size_of_stdout};
 
 /// The screen at stdout, now: a terminal can change its size.
