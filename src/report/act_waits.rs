@@ -129,10 +129,9 @@ pub fn ended(seen: &Seen<'_>, is_in_row: bool) -> Message {
 
 /// The message that the wait is over without the effect.
 pub fn given_up(group: &GroupName, store: &str, waited: Duration) -> Message {
+    let (waited, group) = (rounded(waited), quoted(group.as_str()));
     let text = format!(
-        "waited {} for {} in {store}, in vain; what was asked for stays in force",
-        rounded(waited),
-        quoted(group.as_str())
+        "waited {waited} for {group} in {store}, in vain; what was asked for stays in force"
     );
     Message::info("gave_up", text)
 }

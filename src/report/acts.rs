@@ -169,13 +169,11 @@ pub fn held(act: &Act, row: &Row, store: &str) -> Message {
         Act::Raise(_) => "its fence was not raised",
         _ => "was not freed",
     };
-    Message::info(
-        "held",
-        format!(
-            "{} in {store} is running on {holder} and {not_done}; tokenrun revoke ends the job first, tokenrun release --force frees the token although the job may go on",
-            quoted(row.group.as_str())
-        ),
-    )
+    let group = quoted(row.group.as_str());
+    let text = format!(
+        "{group} in {store} is running on {holder} and {not_done}; tokenrun revoke ends the job first, tokenrun release --force frees the token although the job may go on"
+    );
+    Message::info("held", text)
 }
 
 /// How many groups a question names.
@@ -189,11 +187,8 @@ pub fn many(verb: &str, groups: &[GroupName], store: &str) -> String {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    format!(
-        "{verb} {} groups in {store}: {}{more}?",
-        groups.len(),
-        names.join(", ")
-    )
+    let (count, names) = (groups.len(), names.join(", "));
+    format!("{verb} {count} groups in {store}: {names}{more}?")
 }
 
 /// The question before a judgement of the whole store.
@@ -210,17 +205,15 @@ pub fn all(judgement: &Judgement, store: &str) -> String {
 
 /// The question before a client that the store has never seen gets the token.
 pub fn for_stranger(verb: &str, to: &ClientId, store: &str) -> String {
-    format!(
-        "{} was never seen in {store}; {verb} to it anyway?",
-        quoted(to.as_str())
-    )
+    let to = quoted(to.as_str());
+    format!("{to} was never seen in {store}; {verb} to it anyway?")
 }
 
 /// The warning that a client that the store has never seen is to get the token.
 pub fn stranger(to: &ClientId, store: &str) -> Message {
+    let to = quoted(to.as_str());
     let text = format!(
-        "{} was never seen in {store}: check the name (tokenrun status lists the clients); if it is wrong, other clients get the token after their head start",
-        quoted(to.as_str())
+        "{to} was never seen in {store}: check the name (tokenrun status lists the clients); if it is wrong, other clients get the token after their head start"
     );
     Message::warning("unknown_client", text)
 }

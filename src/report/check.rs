@@ -101,15 +101,9 @@ impl<'a> Succeeded<'a> {
 pub fn succeeded(run: &RunRecord, now: &StoreTime, store: &str) -> Message {
     let ended = run.ended_at.unwrap_or(run.started_at);
     let ago = now.stamp.wall.since(ended).unwrap_or_default();
-    Message::detail(
-        "succeeded",
-        format!(
-            "{} in {store} succeeded on {} {} ago",
-            quoted(run.group.as_str()),
-            run.client,
-            rounded(ago)
-        ),
-    )
+    let (group, client, ago) = (quoted(run.group.as_str()), &run.client, rounded(ago));
+    let text = format!("{group} in {store} succeeded on {client} {ago} ago");
+    Message::detail("succeeded", text)
 }
 
 /// The message that no run has succeeded.
@@ -123,14 +117,9 @@ pub fn not_succeeded(
         || "history knows of none".to_owned(),
         |ended| format!("the last did at {}", rfc3339(ended)),
     );
-    Message::warning(
-        "not_succeeded",
-        format!(
-            "no run of {} in {store} has succeeded in the last {}; {last}",
-            quoted(group.as_str()),
-            rounded(within)
-        ),
-    )
+    let (group, within) = (quoted(group.as_str()), rounded(within));
+    let text = format!("no run of {group} in {store} has succeeded in the last {within}; {last}");
+    Message::warning("not_succeeded", text)
 }
 
 /// A fence beside the current one, as `fence verify --json` shows it.
@@ -159,39 +148,31 @@ pub struct Marked<'a> {
 
 /// The message for the row's current fence.
 pub fn current(row: &Row, store: &str) -> Message {
-    let text = format!(
-        "the fence {} of {} in {store} is the current one",
-        row.fence,
-        quoted(row.group.as_str())
-    );
+    let (group, fence) = (quoted(row.group.as_str()), row.fence);
+    let text = format!("the fence {fence} of {group} in {store} is the current one");
     Message::info("fence_current", text)
 }
 
 /// The message for a fence that is not the row's.
 pub fn stale(row: &Row, fence: Fence, store: &str) -> Message {
-    let whose = row.client_bound().map_or_else(String::new, |client| {
-        format!(", and the token is {client}'s")
-    });
+    let holder = row.client_bound();
+    let whose = holder.map_or_else(String::new, |it| format!(", and the token is {it}'s"));
     let what = match fence > row.fence {
         true => "was not granted",
         false => "is stale",
     };
-    Message::warning(
-        "fence_stale",
-        format!(
-            "the fence {fence} of {} in {store} {what}: the current one is {}{whose}; write nothing more, and end",
-            quoted(row.group.as_str()),
-            row.fence
-        ),
-    )
+    let (group, current) = (quoted(row.group.as_str()), row.fence);
+    let text = format!(
+        "the fence {fence} of {group} in {store} {what}: the current one is {current}{whose}; write nothing more, and end"
+    );
+    Message::warning("fence_stale", text)
 }
 
 /// The text for a fence that the store has not granted.
 pub fn not_granted(group: &GroupName, fence: Fence, store: &str) -> String {
+    let group = quoted(group.as_str());
     format!(
-        "{store} has not granted the fence {fence} of {}: name the store of the run with --store or \
-         TOKENRUN_STORE",
-        quoted(group.as_str())
+        "{store} has not granted the fence {fence} of {group}: name the store of the run with --store or TOKENRUN_STORE"
     )
 }
 
@@ -203,10 +184,8 @@ pub fn advanced(resource: &ResourceName, fence: Fence, store: &str) -> Message {
 
 /// The message that a higher fence has used it.
 pub fn behind(resource: &ResourceName, fence: Fence, mark: Fence, store: &str) -> Message {
-    Message::warning(
-        "fence_stale",
-        format!(
-            "the fence {fence} is stale: {resource} in {store} has been used with {mark}; write nothing to it, and end"
-        ),
-    )
+    let text = format!(
+        "the fence {fence} is stale: {resource} in {store} has been used with {mark}; write nothing to it, and end"
+    );
+    Message::warning("fence_stale", text)
 }

@@ -27,23 +27,13 @@ impl Change {
 
 /// The message for a change.
 pub fn changed(change: Change, held: &Holder) -> Message {
-    let Holder {
-        group,
-        client_id,
-        fence,
-        ..
-    } = held;
     let has = match change {
         Change::Gain => "has",
         Change::Loss => "no longer has",
     };
-    Message::info(
-        change.as_str(),
-        format!(
-            "{client_id} {has} the token of {} (fence {fence})",
-            quoted(group.as_str())
-        ),
-    )
+    let (client, group, fence) = (&held.client_id, quoted(held.group.as_str()), &held.fence);
+    let text = format!("{client} {has} the token of {group} (fence {fence})");
+    Message::info(change.as_str(), text)
 }
 
 /// The command of `--on-change` could not be started, or failed.
@@ -52,13 +42,9 @@ pub fn command_failed(change: Change, ended: std::io::Result<ExitStatus>) -> Mes
         Ok(status) => format!("ended with {status}"),
         Err(error) => format!("could not be started: {error}"),
     };
-    Message::warning(
-        "on_change_failed",
-        format!(
-            "the command of --on-change for the {} {how}",
-            change.as_str()
-        ),
-    )
+    let change = change.as_str();
+    let text = format!("the command of --on-change for the {change} {how}");
+    Message::warning("on_change_failed", text)
 }
 
 /// The runtime file can't be used.

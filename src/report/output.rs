@@ -70,11 +70,8 @@ pub fn none(group: &GroupName, run: Option<Fence>) -> String {
 
 /// The message about a record that can't be read.
 pub fn damaged(record: &OutputRecord) -> String {
-    format!(
-        "the stored output of run {} of {} is damaged",
-        record.fence,
-        quoted(record.group.as_str())
-    )
+    let (run, group) = (record.fence, quoted(record.group.as_str()));
+    format!("the stored output of run {run} of {group} is damaged")
 }
 
 /// The output as it is shown: as it is, or, on a terminal, without the power to control it. It ends

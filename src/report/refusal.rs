@@ -100,19 +100,15 @@ fn is_here(cx: &Context<'_>, seen: Option<&Row>) -> bool {
     host.is_some() && host == cx.host
 }
 
-pub(super) fn since(row: &Row) -> String {
-    let mut parts = Vec::new();
-    if let Some(host) = &row.document.host {
-        let pid = row
-            .document
-            .pid
-            .map_or_else(String::new, |pid| format!(", pid {pid}"));
-        parts.push(format!(" (host {host}{pid})"));
-    }
-    if let Some(acquired_at) = row.acquired_at() {
-        parts.push(format!(" since {}", rfc3339(acquired_at.wall)));
-    }
-    parts.concat()
+/// The host of a run and its begin. Reads after the client.
+fn since(row: &Row) -> String {
+    let pid = row.document.pid;
+    let pid = pid.map_or_else(String::new, |pid| format!(", pid {pid}"));
+    let host = row.document.host.as_ref();
+    let host = host.map_or_else(String::new, |host| format!(" (host {host}{pid})"));
+    let since = row.acquired_at().map(|at| rfc3339(at.wall));
+    let since = since.map_or_else(String::new, |at| format!(" since {at}"));
+    format!("{host}{since}")
 }
 
 /// The line for a log when the wait begins.
@@ -129,21 +125,16 @@ pub(super) fn wait_begins(
         1 => ", behind another".to_owned(),
         more => format!(", behind {more} others"),
     };
-    let limit = left.map_or_else(String::new, |left| {
-        format!(", for at most {}", rounded(left))
-    });
+    let limit = left.map(rounded);
+    let limit = limit.map_or_else(String::new, |left| format!(", for at most {left}"));
     let why_not = why_not(cx, why, row);
     format!("{why_not}; waiting in the queue{others}{limit}")
 }
 
 /// The line for a log when the wait has led to the token.
 pub(super) fn wait_ends(cx: &Context<'_>, waited: Duration) -> String {
-    format!(
-        "waited {} for {} in {}; this run has the token now",
-        rounded(waited),
-        cx.group(),
-        cx.store
-    )
+    let (waited, group, store) = (rounded(waited), cx.group(), cx.store);
+    format!("waited {waited} for {group} in {store}; this run has the token now")
 }
 
 /// The line on a terminal meanwhile: how long the run has waited, which client has the token and
@@ -167,9 +158,8 @@ pub fn display(
                 let since = row.acquired_at()?;
                 Some(now.calendar_age_of(since, row.document.granted_epoch.as_ref()))
             });
-            let held_for = held_for.map_or_else(String::new, |held_for| {
-                format!(" for {}", rounded(held_for))
-            });
+            let held_for = held_for.map(rounded);
+            let held_for = held_for.map_or_else(String::new, |it| format!(" for {it}"));
             let takeover = rounded(*takeover_in);
             format!("held by {by}{held_for}, takeover possible in {takeover}")
         }

@@ -92,15 +92,11 @@ pub(super) fn not_recorded(cx: &Context<'_>, error: Option<&StoreError>, once: b
 }
 
 fn done(cx: &Context<'_>, mark: &OnceMark) -> String {
+    let (group, store, program) = (cx.group(), cx.store, cx.program);
+    let (key, client, fence) = (&mark.key, &mark.client, mark.fence);
+    let until = rfc3339(mark.done_at);
     format!(
-        "{} is done already in {} of {}: {} ran it, until {} (fence {}); {} was not started",
-        mark.key,
-        cx.group(),
-        cx.store,
-        mark.client,
-        rfc3339(mark.done_at),
-        mark.fence,
-        cx.program
+        "{key} is done already in {group} of {store}: {client} ran it, until {until} (fence {fence}); {program} was not started"
     )
 }
 
@@ -108,9 +104,9 @@ pub(super) fn ended(
     cx: &Context<'_>,
     ending: &Ending,
     seen: Option<(&Row, &StoreTime)>,
-) -> Option<Message> {
+) -> Message {
     let (group, store, program) = (cx.group(), cx.store, cx.program);
-    Some(match ending {
+    match ending {
         Ending::Refused { why, .. } => {
             let word = why.word();
             Message::info(word, refused(cx, why, seen))
@@ -159,7 +155,7 @@ pub(super) fn ended(
             JobEnd::NotStarted(Unstarted::Done(mark)) => Message::info("done", done(cx, mark)),
             JobEnd::NotStarted(why) => unstarted(cx, why),
         },
-    })
+    }
 }
 
 fn unstarted(cx: &Context<'_>, why: &Unstarted) -> Message {
@@ -176,10 +172,7 @@ fn itself(cx: &Context<'_>, status: Status, stopped_by: Option<i32>) -> Message 
     let (reason, how) = told(status);
     let (group, program, client) = (cx.group(), cx.program, cx.client);
     match cx.ran.filter(|_| is_failure(status, stopped_by)) {
-        None => {
-            let text = format!("{program} {how}; {group} is released");
-            Message::detail("ended", text)
-        }
+        None => Message::detail("ended", format!("{program} {how}; {group} is released")),
         Some(ran) => {
             let ran = rounded(ran);
             let stopped = stopped_by.map_or_else(String::new, |signal| {

@@ -122,14 +122,14 @@ pub fn message(cx: &Context<'_>, note: &Note, seen: Option<(&Row, &StoreTime)>) 
             let text = format!("the output of {program} is not stored in {store}: {error}");
             Message::warning("output_not_kept", text).because(error.trouble.word())
         }
-        Note::Ended(ending) => return ended(cx, ending, seen),
+        Note::Ended(ending) => ended(cx, ending, seen),
     })
 }
 
-/// The message for the end of a run whose job's output was caught, if there is one: it comes last, and
+/// The message for the end of a run whose job's output was caught: it comes last, and
 /// says why the job was ended, as an earlier one did.
-pub fn end_of_caught(cx: &Context<'_>, ending: &Ending) -> Option<Message> {
-    was_ended(cx, ending).or_else(|| ended(cx, ending, None))
+pub fn end_of_caught(cx: &Context<'_>, ending: &Ending) -> Message {
+    was_ended(cx, ending).unwrap_or_else(|| ended(cx, ending, None))
 }
 
 fn decided(cx: &Context<'_>, clause: Clause, verdict: &Verdict) -> String {
@@ -145,11 +145,8 @@ fn decided(cx: &Context<'_>, clause: Clause, verdict: &Verdict) -> String {
         Verdict::Refused(_) => "refused".to_owned(),
         Verdict::Grant(kind) => format!("take the token ({kind})"),
     };
-    format!(
-        "looked at {} in {}: clause {clause} decides: {what}",
-        cx.group(),
-        cx.store
-    )
+    let (group, store) = (cx.group(), cx.store);
+    format!("looked at {group} in {store}: clause {clause} decides: {what}")
 }
 
 fn staying(
@@ -181,12 +178,8 @@ fn acquired(cx: &Context<'_>, granted: &Granted, holder: Option<&str>) -> String
     let previous = granted.previous_client.as_ref();
     let from = previous.map_or_else(String::new, |client| format!(" from {client}"));
     let found = holder.map_or_else(String::new, |found| format!(", whose holder is {found},"));
-    format!(
-        "took {}{from}{found} in {} ({kind}, fence {})",
-        cx.group(),
-        cx.store,
-        granted.fence
-    )
+    let (group, store, fence) = (cx.group(), cx.store, granted.fence);
+    format!("took {group}{from}{found} in {store} ({kind}, fence {fence})")
 }
 
 fn trouble(cx: &Context<'_>, error: &StoreError, job_ends_in: Option<Duration>) -> String {

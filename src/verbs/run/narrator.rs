@@ -225,7 +225,7 @@ impl Narrator<'_> {
     fn message(&self, note: &Note) -> Option<Message> {
         match (note, &self.held_back) {
             (Note::Ended(ending @ Ending::Ran { .. }), Some(_)) => {
-                end_of_caught(&self.context, ending)
+                Some(end_of_caught(&self.context, ending))
             }
             _ => {
                 let seen = self.seen.as_ref().map(|(row, now)| (row.as_ref(), now));
