@@ -107,11 +107,9 @@ pub fn done(
 
 /// What else a release ends.
 fn and_not_too_soon(row: &Row, now: &StoreTime) -> String {
-    row.too_soon_for(now).map_or_else(String::new, |left| {
-        format!(
-            ", and its --at-least is over, of which {} were left",
-            rounded(left)
-        )
+    let left = row.too_soon_for(now).map(rounded);
+    left.map_or_else(String::new, |left| {
+        format!(", and its --at-least is over, of which {left} were left")
     })
 }
 

@@ -8,6 +8,7 @@ use super::acts::{lasting, reason};
 use super::incarnation::doubt_text;
 use super::json::millis;
 use super::printable::{printable, quoted};
+use super::refusal::wait_of;
 use super::rfc3339;
 use crate::duration::rounded;
 use crate::token::{Claim, Clause, Decision, Doubt, Refusal, Row, StoreTime, Verdict};
@@ -54,17 +55,10 @@ pub fn changes_in(verdict: &Verdict, now: &StoreTime) -> Option<Duration> {
         }
         Verdict::Nested | Verdict::Create | Verdict::Grant(_) => None,
         Verdict::RefusedWithHandoff(why) | Verdict::Refused(why) => match why {
-            Refusal::Held { takeover_in, .. } => Some(*takeover_in),
-            Refusal::TooSoon { wait }
-            | Refusal::Bound { wait, .. }
-            | Refusal::Reserved { wait, .. }
-            | Refusal::HeadStart { wait, .. }
-            | Refusal::Observed { wait }
-            | Refusal::Forgetful { wait, .. } => Some(*wait),
             Refusal::Paused(pause) => pause
                 .until
                 .map(|until| until.since(now.stamp.wall).unwrap_or_default()),
-            Refusal::AliveHere(_) | Refusal::Behind { .. } => None,
+            why => wait_of(why),
         },
     }
 }
@@ -162,13 +156,14 @@ fn because(decided: &Decision, row: Option<&Row>) -> String {
         }
         Verdict::Nested | Verdict::Create | Verdict::Grant(_) => return state_of(row),
     };
+    let left = wait_of(refusal).map_or_else(String::new, rounded);
     match refusal {
         Refusal::Held {
             by,
             session,
             same_client,
             silent_for,
-            takeover_in,
+            ..
         } => {
             let twin = match *same_client {
                 true => ", another session with the same client id",
@@ -180,10 +175,9 @@ fn because(decided: &Decision, row: Option<&Row>) -> String {
                 }
                 _ => "",
             };
+            let age = rounded(*silent_for);
             format!(
-                "{by}{twin} (session {session}) sent its last heartbeat {} ago, and may be silent for {} more{next}",
-                rounded(*silent_for),
-                rounded(*takeover_in)
+                "{by}{twin} (session {session}) sent its last heartbeat {age} ago, and may be silent for {left} more{next}"
             )
         }
         Refusal::AliveHere(processes) if processes.is_empty() => {
@@ -194,34 +188,26 @@ fn because(decided: &Decision, row: Option<&Row>) -> String {
             let (until, reason) = (lasting(pause, rfc3339), reason(pause, ": ", ""));
             format!("{} paused it {until}{reason}", pause.by)
         }
-        Refusal::TooSoon { wait } => {
+        Refusal::TooSoon { .. } => {
             let began = row.and_then(|row| row.acquired_at());
             let began = began.map_or_else(|| "-".to_owned(), |at| rfc3339(at.wall));
             format!(
-                "The last run began at {began}; the next may in {}, or after tokenrun release",
-                rounded(*wait)
+                "The last run began at {began}; the next may in {left}, or after tokenrun release"
             )
         }
         Refusal::Behind { ahead } => format!("{ahead} came before"),
-        Refusal::Bound { to, wait } => {
-            format!(
-                "It belongs to {to} and is kept for it for {} more",
-                rounded(*wait)
-            )
+        Refusal::Bound { to, .. } => {
+            format!("It belongs to {to} and is kept for it for {left} more")
         }
         Refusal::Forgetful { wait, doubt } => forgetful(*wait, *doubt),
-        Refusal::HeadStart { of, wait } => format!(
-            "It is open, and {} has a head start of {} more",
-            of.as_ref().map_or("another client", |of| of.as_str()),
-            rounded(*wait)
-        ),
-        Refusal::Observed { wait } => format!(
-            "Its age is unknown; it is observed for {} more",
-            rounded(*wait)
-        ),
-        Refusal::Reserved { to, wait } => {
-            format!("It is reserved for {to} for {} more", rounded(*wait))
+        Refusal::HeadStart { of, .. } => {
+            let first = of.as_ref().map_or("another client", |of| of.as_str());
+            format!("It is open, and {first} has a head start of {left} more")
         }
+        Refusal::Observed { .. } => {
+            format!("Its age is unknown; it is observed for {left} more")
+        }
+        Refusal::Reserved { to, .. } => format!("It is reserved for {to} for {left} more"),
     }
 }
 

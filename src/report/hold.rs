@@ -49,10 +49,8 @@ pub fn command_failed(change: Change, ended: std::io::Result<ExitStatus>) -> Mes
 
 /// The runtime file can't be used.
 pub fn runtime_file_failed(path: &Path, error: &std::io::Error) -> String {
-    format!(
-        "the runtime file {} can't be used: {error}; give another with --runtime-file",
-        path.display()
-    )
+    let path = path.display();
+    format!("the runtime file {path} can't be used: {error}; give another with --runtime-file")
 }
 
 /// The message that another process has the runtime file's lock.

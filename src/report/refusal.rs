@@ -16,14 +16,30 @@ pub(super) fn refused(cx: &Context<'_>, why: &Refusal, seen: Option<(&Row, &Stor
     format!("{why_not}; {} was not started", cx.program)
 }
 
+/// How long until a refusal is over by time alone. A pause has an end of its own.
+pub(super) fn wait_of(why: &Refusal) -> Option<Duration> {
+    match why {
+        Refusal::Held {
+            takeover_in: wait, ..
+        }
+        | Refusal::TooSoon { wait }
+        | Refusal::Bound { wait, .. }
+        | Refusal::Reserved { wait, .. }
+        | Refusal::HeadStart { wait, .. }
+        | Refusal::Observed { wait }
+        | Refusal::Forgetful { wait, .. } => Some(*wait),
+        Refusal::Paused(_) | Refusal::AliveHere(_) | Refusal::Behind { .. } => None,
+    }
+}
+
 pub(super) fn why_not(cx: &Context<'_>, why: &Refusal, seen: Option<&Row>) -> String {
     let (group, store) = (cx.group(), cx.store);
+    let left = wait_of(why).map_or_else(String::new, rounded);
     match why {
         Refusal::Held {
             by,
             same_client,
             silent_for,
-            takeover_in,
             ..
         } => {
             let holder = match *same_client {
@@ -33,24 +49,20 @@ pub(super) fn why_not(cx: &Context<'_>, why: &Refusal, seen: Option<&Row>) -> St
                     format!("{by}, in another session: two live instances share this client id")
                 }
             };
-            let not_before = seen.and_then(not_before).map(|at| {
-                let at = rfc3339(at);
+            let not_before = seen.and_then(not_before).map(rfc3339);
+            let but = not_before.map_or_else(String::new, |at| {
                 format!(", but not before {at} (--at-least)")
             });
+            let (since, age) = (seen.map_or_else(String::new, since), rounded(*silent_for));
             format!(
-                "{group} is held by {holder}{} in {store}; its last heartbeat is {} old, and it can be taken over in {} if no new heartbeat comes{}",
-                seen.map_or_else(String::new, since),
-                rounded(*silent_for),
-                rounded(*takeover_in),
-                not_before.unwrap_or_default(),
+                "{group} is held by {holder}{since} in {store}; its last heartbeat is {age} old, and it can be taken over in {left} if no new heartbeat comes{but}"
             )
         }
         Refusal::AliveHere(processes) => {
-            let who = if processes.is_empty() {
-                "processes that can't be seen from here (another user's, or a container's)"
-                    .to_owned()
-            } else {
-                processes.join(", ")
+            let who = match processes.as_slice() {
+                [] => "processes that can't be seen from here (another user's, or a container's)"
+                    .to_owned(),
+                processes => processes.join(", "),
             };
             format!(
                 "{group} in {store}: its holder is silent, but its run is still alive here: {who}; end them first"
@@ -59,9 +71,8 @@ pub(super) fn why_not(cx: &Context<'_>, why: &Refusal, seen: Option<&Row>) -> St
         Refusal::Paused(pause) => {
             format!("{group} in {store} is paused {}", by_until(pause, rfc3339))
         }
-        Refusal::TooSoon { wait } => format!(
-            "{group} in {store} ran too recently for its --at-least; it can run again in {}, or after tokenrun release -g {group}",
-            rounded(*wait)
+        Refusal::TooSoon { .. } => format!(
+            "{group} in {store} ran too recently for its --at-least; it can run again in {left}, or after tokenrun release -g {group}"
         ),
         Refusal::Behind { ahead: 1 } => {
             format!("{group} in {store}: another session is ahead in the queue")
@@ -69,27 +80,22 @@ pub(super) fn why_not(cx: &Context<'_>, why: &Refusal, seen: Option<&Row>) -> St
         Refusal::Behind { ahead } => {
             format!("{group} in {store}: {ahead} other sessions are ahead in the queue")
         }
-        Refusal::Bound { to, wait } => format!(
-            "{group} in {store} belongs to {to}, which ran it a short while ago; other clients can have it in {}",
-            rounded(*wait)
+        Refusal::Bound { to, .. } => format!(
+            "{group} in {store} belongs to {to}, which ran it a short while ago; other clients can have it in {left}"
         ),
-        Refusal::Forgetful { wait, doubt } => format!(
-            "the store {store} may have forgotten a grant: it {}; nothing of {group} is granted for {} more",
-            doubt_text(*doubt),
-            rounded(*wait)
+        Refusal::Forgetful { doubt, .. } => format!(
+            "the store {store} may have forgotten a grant: it {}; nothing of {group} is granted for {left} more",
+            doubt_text(*doubt)
         ),
-        Refusal::HeadStart { of, wait } => format!(
-            "{group} in {store} is open, and {} has a head start of {} more",
-            of.as_ref().map_or("another client", |of| of.as_str()),
-            rounded(*wait)
+        Refusal::HeadStart { of, .. } => {
+            let first = of.as_ref().map_or("another client", |of| of.as_str());
+            format!("{group} in {store} is open, and {first} has a head start of {left} more")
+        }
+        Refusal::Observed { .. } => format!(
+            "the age of the token of {group} in {store} is unknown, because another clock stamped it; it is observed for {left} more: run it with a longer --wait, or without one"
         ),
-        Refusal::Observed { wait } => format!(
-            "the age of the token of {group} in {store} is unknown, because another clock stamped it; it is observed for {} more: run it with a longer --wait, or without one",
-            rounded(*wait)
-        ),
-        Refusal::Reserved { to, wait } => format!(
-            "{group} in {store} is new and reserved for {to}, which is expected to run it; other clients can have it in {}",
-            rounded(*wait)
+        Refusal::Reserved { to, .. } => format!(
+            "{group} in {store} is new and reserved for {to}, which is expected to run it; other clients can have it in {left}"
         ),
     }
 }
@@ -150,30 +156,26 @@ pub fn display(
         0 => "next in the queue".to_owned(),
         ahead => format!("{ahead} ahead in the queue"),
     };
+    let left = wait_of(why).map_or_else(String::new, rounded);
     let reason = match why {
-        Refusal::Held {
-            by, takeover_in, ..
-        } => {
+        Refusal::Held { by, .. } => {
             let held_for = row.and_then(|row| {
                 let since = row.acquired_at()?;
                 Some(now.calendar_age_of(since, row.document.granted_epoch.as_ref()))
             });
             let held_for = held_for.map(rounded);
             let held_for = held_for.map_or_else(String::new, |it| format!(" for {it}"));
-            let takeover = rounded(*takeover_in);
-            format!("held by {by}{held_for}, takeover possible in {takeover}")
+            format!("held by {by}{held_for}, takeover possible in {left}")
         }
         Refusal::AliveHere(_) => "its silent holder is alive on this host".to_owned(),
         Refusal::Paused(pause) => format!("paused by {}", pause.by),
-        Refusal::TooSoon { wait } => format!("too soon for {}", rounded(*wait)),
+        Refusal::TooSoon { .. } => format!("too soon for {left}"),
         Refusal::Behind { .. } => "open to those before".to_owned(),
-        Refusal::Bound { to, wait } => format!("kept for {to} for {}", rounded(*wait)),
-        Refusal::Forgetful { wait, .. } => {
-            format!("the store is observed for {}", rounded(*wait))
-        }
-        Refusal::HeadStart { wait, .. } => format!("open after a head start of {}", rounded(*wait)),
-        Refusal::Observed { wait } => format!("observed for {}", rounded(*wait)),
-        Refusal::Reserved { to, wait } => format!("reserved for {to} for {}", rounded(*wait)),
+        Refusal::Bound { to, .. } => format!("kept for {to} for {left}"),
+        Refusal::Forgetful { .. } => format!("the store is observed for {left}"),
+        Refusal::HeadStart { .. } => format!("open after a head start of {left}"),
+        Refusal::Observed { .. } => format!("observed for {left}"),
+        Refusal::Reserved { to, .. } => format!("reserved for {to} for {left}"),
     };
     format!("{}, {place}: {reason}", cx.group())
 }

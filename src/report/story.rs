@@ -81,13 +81,9 @@ impl Story<'_> {
 
     /// The story in sentences: the answer first, then each event with its time.
     pub fn text(&self, times: &Times) -> String {
-        let span = format!(
-            "{} to {}{}",
-            times.full(self.from),
-            times.full(self.until),
-            zone(times, self.now)
-        );
-        let mut lines = vec![format!("{}, {span}:", quoted(self.group.as_str()))];
+        let (from, until) = (times.full(self.from), times.full(self.until));
+        let (group, zone) = (quoted(self.group.as_str()), zone(times, self.now));
+        let mut lines = vec![format!("{group}, {from} to {until}{zone}:")];
         lines.push(self.answer(times));
         let events = self.events(times);
         if !events.is_empty() {
@@ -109,12 +105,10 @@ impl Story<'_> {
     /// The answer in a sentence: the job ran, or why it did not.
     fn answer(&self, times: &Times) -> String {
         match (self.runs.as_slice(), self.refusals.as_slice()) {
-            ([run], _) => format!(
-                "It ran: {} at {} {}.",
-                run.client,
-                times.short(run.started_at, self.from),
-                ended(run, times)
-            ),
+            ([run], _) => {
+                let at = times.short(run.started_at, self.from);
+                format!("It ran: {} at {at} {}.", run.client, ended(run, times))
+            }
             ([_, ..], _) => format!("It ran {}.", self.counted()),
             ([], []) => {
                 let old = match self.before {
@@ -221,11 +215,8 @@ fn began(run: &RunRecord, times: &Times) -> String {
         (GrantKind::Handoff, Some(from)) => format!("got the token from {from} and started"),
         _ => "started".to_owned(),
     };
-    format!(
-        "{client}{host} {how} {}; it {}",
-        run.program,
-        ended(run, times)
-    )
+    let (program, ended) = (&run.program, ended(run, times));
+    format!("{client}{host} {how} {program}; it {ended}")
 }
 
 /// How a run ended. Reads after its subject.
@@ -252,10 +243,10 @@ fn ended(run: &RunRecord, times: &Times) -> String {
             format!("was granted the token, and {reason}")
         }
         Outcome::Unknown => match run.ended_at {
-            Some(at) => format!(
-                "vanished: its last heartbeat was at {}",
-                times.short(at, run.started_at)
-            ),
+            Some(at) => {
+                let at = times.short(at, run.started_at);
+                format!("vanished: its last heartbeat was at {at}")
+            }
             None => "vanished".to_owned(),
         },
     }

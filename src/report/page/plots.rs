@@ -156,19 +156,12 @@ fn picture(label: &str, days: &[Day], view: &View, stretched: Markup, signs: Mar
 
 fn text_of(day: &Day, view: &View) -> String {
     let took = day.took.map_or_else(String::new, |took| {
-        let median = rounded(took.median);
+        let [shortest, median, longest] = [took.shortest, took.median, took.longest].map(rounded);
         match took.shortest == took.longest {
             true => format!("; took {median}"),
-            false => format!(
-                "; took {} to {}, median {median}",
-                rounded(took.shortest),
-                rounded(took.longest)
-            ),
+            false => format!("; took {shortest} to {longest}, median {median}"),
         }
     });
-    format!(
-        "{}: {}{took}",
-        view.calendar.day(day.begin),
-        day.counts.text()
-    )
+    let (day, runs) = (view.calendar.day(day.begin), day.counts.text());
+    format!("{day}: {runs}{took}")
 }
