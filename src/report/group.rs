@@ -161,10 +161,9 @@ impl LastRun {
         let counters = document.counters;
         let none_before = counters.runs <= i64::from(row.run().is_some());
         let Some(outcome) = document.last_outcome else {
-            return if none_before {
-                Known::Never
-            } else {
-                Known::Part(None)
+            return match none_before {
+                true => Known::Never,
+                false => Known::Part(None),
             };
         };
         let run = Self {

@@ -160,8 +160,8 @@ impl Log {
             return;
         }
         let line = self.style.line(message, &self.subject);
-        if detached && self.queue.is_none() {
-            self.detach();
+        if detached {
+            self.detached();
         }
         if self.queue.is_some() {
             self.enqueue(line);
@@ -183,10 +183,7 @@ impl Log {
     /// Shows this in the last line of the terminal, until it is cleared. Only once a thread is
     /// allowed; dropped if the terminal does not take it.
     pub fn show(&mut self, text: &str) {
-        if self.queue.is_none() {
-            self.detach();
-        }
-        if let Some(queue) = &self.queue {
+        if let Some(queue) = self.detached() {
             // The next one is newer anyway.
             let _ = queue.lines.try_send(Item::Show(printable(text)));
         }
@@ -206,10 +203,7 @@ impl Log {
     /// Writes the output of a job as it is, after the lines before it and whatever the style. Waits
     /// until stderr has taken it, or `is_stopped`.
     pub fn print(&mut self, output: Vec<u8>, is_stopped: impl Fn() -> bool) {
-        if self.queue.is_none() {
-            self.detach();
-        }
-        let Some(queue) = &self.queue else {
+        let Some(queue) = self.detached() else {
             // The system cannot create a thread. No deadline is held any more.
             write_whole(&output);
             return;
@@ -226,11 +220,15 @@ impl Log {
         while printed.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) && !is_stopped() {}
     }
 
-    fn detach(&mut self) {
-        self.queue = Queue::start(self.style, &self.dropped);
-        for line in std::mem::take(&mut self.backlog) {
-            self.enqueue(line);
+    /// The queue of the thread, which is started if there is none; `None` if the system can't.
+    fn detached(&mut self) -> Option<&Queue> {
+        if self.queue.is_none() {
+            self.queue = Queue::start(self.style, &self.dropped);
+            for line in std::mem::take(&mut self.backlog) {
+                self.enqueue(line);
+            }
         }
+        self.queue.as_ref()
     }
 
     fn enqueue(&mut self, line: String) {
@@ -242,8 +240,8 @@ impl Log {
 
     /// Writes the remaining lines, within a time limit.
     pub fn close(mut self) {
-        if self.queue.is_none() && !self.backlog.is_empty() {
-            self.detach();
+        if !self.backlog.is_empty() {
+            self.detached();
         }
         if let Some(Queue { lines, finished }) = self.queue {
             drop(lines);

@@ -196,13 +196,12 @@ fn trouble(cx: &Context<'_>, error: &StoreError, job_ends_in: Option<Duration>) 
 
 /// The message for news of the guard.
 pub fn guard_news(cx: &Context<'_>, news: &GuardNews) -> Message {
-    let program = cx.program;
+    let (group, program) = (cx.group(), cx.program);
     let (event, text) = match news {
         GuardNews::Leftovers { seen: false, .. } => (
             "leftovers",
             format!(
-                "{program} left processes behind that /proc does not show, so they can't be ended; {} is held as long as they live",
-                cx.group()
+                "{program} left processes behind that /proc does not show, so they can't be ended; {group} is held as long as they live"
             ),
         ),
         GuardNews::Leftovers { count: 0, .. } => (
@@ -237,8 +236,7 @@ pub fn guard_news(cx: &Context<'_>, news: &GuardNews) -> Message {
             (
                 "survivors",
                 format!(
-                    "processes of {program} can't be killed, and {} is held as long as they live: {}",
-                    cx.group(),
+                    "processes of {program} can't be killed, and {group} is held as long as they live: {}",
                     named.join("; ")
                 ),
             )

@@ -229,7 +229,7 @@ fn foot(groups: &[Group], facts: &Facts<'_>, view: &View) -> Markup {
     }
 }
 
-/// How many lines there are at most, and how many groups one line names.
+/// How many lines tell what needs attention at most, and how many groups one line names.
 const LINES: usize = 40;
 const NAMES: usize = 6;
 
