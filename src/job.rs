@@ -8,7 +8,7 @@
 //!
 //! # What the guard does, and when
 //!
-//! 1. It waits for [`messages::ToGuard::Start`]. When the job's lock arrives, the guard forks the
+//! 1. It waits for [`protocol::ToGuard::Start`]. When the job's lock arrives, the guard forks the
 //!    process that becomes the job; that process waits for the go-ahead. If the supervisor ends
 //!    before the start, or orders the end, both leave: nothing was started.
 //! 2. It gives the go-ahead, unless the deadline's TERM would be due already, and sends
@@ -33,7 +33,7 @@
 //! A process that forks and leaves, and whose child does the same, lives for some 100 µs. The guard
 //! catches it because an unreaped child can be signalled without any check, because the guard gets
 //! every orphan, and because KILL aborts a fork that is under way; see `killing`. The guard raises
-//! its own priority ([`crate::sys::priority::run_first`]), so that the processes that it must end
+//! its own priority ([`crate::sys::limits::run_first`]), so that the processes that it must end
 //! cannot starve it.
 //! The guard stays in tokenrun's process group and session, as the job does. It blocks every
 //! signal; once the job runs it holds no descriptor of the user's.
@@ -45,27 +45,25 @@ pub mod capture;
 pub mod handle;
 pub mod hooks;
 pub mod locks;
-pub mod messages;
+pub mod protocol;
 
 mod adopted;
-mod asking;
+mod batches;
+mod deadlines;
 mod deduplication;
-mod ears;
 mod guard;
 mod killing;
 mod link;
-mod reaping;
 mod running;
-mod settings;
 mod spawn;
 mod tree;
 mod walk;
-mod watch;
 
 pub use capture::{Capture, Captured, Capturing};
 pub use handle::{GuardHandle, Received, TreeEnd};
-pub use messages::{Deadline, FromGuard, Stage, Survivor, ToGuard, Unkillable};
-pub use settings::{GuardSettings, Leftovers};
+pub use protocol::{
+    Deadline, FromGuard, GuardSettings, Leftovers, Stage, Survivor, ToGuard, Unkillable,
+};
 
 /// The guard's name in ps(1). Not `tokenrun`, so that `killall tokenrun` leaves the guard alive.
 const GUARD_NAME: &std::ffi::CStr = c"lease-guard";

@@ -18,12 +18,12 @@ mod last_requests;
 pub mod lease;
 pub mod locking;
 pub mod machine;
-pub mod outside;
 mod refusing;
 pub mod runtime_file;
 pub mod runtime_keeper;
+mod second_primary;
 pub mod seeking;
-mod watch;
+pub mod setup;
 
 #[cfg(test)]
 mod model;

@@ -101,7 +101,6 @@
 //! | the store's clock restarts | ages are observed, not compared; a live holder's next heartbeat ends that |
 //! | the store loses its last commits | nothing is granted until every lease is over that may be forgotten (clause 0). A holder whose grant was lost finds that at its next heartbeat and ends its job; one that finds a version of its own in the row, however old, goes on from there. Versions do not repeat, and the fence rises all the same |
 
-pub mod act_record;
 pub mod claim;
 pub mod clause;
 pub mod document;
@@ -111,19 +110,16 @@ pub mod mutant;
 pub mod names;
 pub mod operator;
 pub mod outcome;
-pub mod output;
 pub mod pattern;
 pub mod queue;
 pub mod record;
 pub mod refusal;
-pub mod refusal_record;
 pub mod row;
 pub mod rule;
 pub mod swap;
 pub mod time;
 pub mod timing;
 
-pub use act_record::{ActRecord, Actor};
 pub use claim::{About, Claim, Evidence, Look, QueuePosition};
 pub use clause::Clause;
 pub use document::{Counters, Document, Handoff, Others, Pause, Run, StampOf};
@@ -133,12 +129,10 @@ pub use names::{
 };
 pub use operator::Act;
 pub use outcome::{GrantKind, Outcome};
-pub use output::OutputRecord;
 pub use pattern::{GroupPattern, Groups};
 pub use queue::{QueueEntry, Waiter};
-pub use record::{OnceMark, Recorded, RunEnd, RunRecord};
-pub use refusal::Refusal;
-pub use refusal_record::{RefusalRecord, RefusalTotal};
+pub use record::{ActRecord, Actor, OnceMark, OutputRecord, Recorded, RunEnd, RunRecord};
+pub use refusal::{Refusal, RefusalRecord, RefusalTotal};
 pub use row::{Row, State};
 pub use rule::{Decision, Verdict, decide};
 pub use swap::{Swap, Swapped};

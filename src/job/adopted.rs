@@ -17,15 +17,12 @@ use crate::sys::wait::{has_children, is_running};
 pub(super) struct Adopted {
     /// Known strangers: pid and start time.
     strangers: Vec<(i32, u64)>,
-    /// Whether there may be strangers.
+    /// True if there may be strangers.
     mixed: bool,
 }
 
 impl Adopted {
     /// Records this process's children, before it forks a guard.
-    ///
-    /// # Errors
-    /// Those of waitid(2), which has no reason to fail.
     pub(super) fn look() -> io::Result<Self> {
         let has_children = has_children()?;
         Ok(Self {
@@ -59,12 +56,12 @@ impl Adopted {
         }
     }
 
-    /// Whether a child of this process belongs to the job.
+    /// True if a child of this process belongs to the job.
     pub(super) fn belongs(&self, child: &Process) -> bool {
         !self.strangers.contains(&(child.pid, child.started))
     }
 
-    /// Whether every child of this process belongs.
+    /// True if every child of this process belongs.
     pub(super) const fn is_everyone(&self) -> bool {
         !self.mixed
     }

@@ -1,15 +1,12 @@
 //! Proof that this process runs under a certain session's guard.
 
 use super::GUARD_NAME;
+use super::tree::MOST_ANCESTORS;
 use crate::sys::process::pid;
 use crate::sys::procfs::{self, Process};
 
-/// A longer chain of parents does not count.
-const MOST_ANCESTORS: usize = 10_000;
-
-/// Whether one of this process's ancestors is a guard whose parent is the supervisor with this pid.
+/// True if one of this process's ancestors is a guard whose parent is the supervisor with this pid.
 /// False if /proc is missing or belongs to another pid namespace: then nothing is proven.
-#[must_use]
 pub fn is_inside(session_supervisor_pid: i32) -> bool {
     procfs::is_ours() && is_below_guard_of(session_supervisor_pid, pid(), procfs::process)
 }

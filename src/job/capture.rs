@@ -1,18 +1,14 @@
 //! Catches what a job prints: a pipe in the place of its stdout and stderr, and a thread of the
-//! supervisor that reads it and keeps the end. The thread is apart from every deadline: however much
+//! supervisor that reads it and keeps the end. The thread is independent of every deadline: however much
 //! the job prints, the supervisor's loop sees nothing of it.
 
-mod tail;
-
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-pub use self::tail::Captured;
-
-use self::tail::Tail;
-use crate::sys::eventfd::EventFlag;
+use crate::sys::events::EventFlag;
 use crate::sys::pipe::{Flow, Outlet};
 use crate::sys::poll::Sources;
 
@@ -64,7 +60,6 @@ impl Capture {
 impl Capturing {
     /// Ends the capture, and returns what was caught. What is in the pipe now is still read, and no
     /// more: a process that was left alone may go on printing, or hold the pipe open.
-    #[must_use]
     pub fn end(self) -> Captured {
         // Writing can't fail in a way that matters: the counter is far from full.
         let _ = self.end.notify();
@@ -103,7 +98,7 @@ fn caught(mut outlet: Outlet, mut tail: Tail, end: &EventFlag) -> Captured {
     tail.into()
 }
 
-/// Reads once. Returns whether more may come.
+/// Reads once. Returns true if more may come.
 fn read(outlet: &mut Outlet, buffer: &mut [u8], tail: &mut Tail) -> bool {
     match outlet.read(buffer) {
         Ok(Flow::Bytes(count)) => {
@@ -122,12 +117,66 @@ enum Source {
     Output,
 }
 
+/// What was caught of a job's output.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Captured {
+    /// How many bytes the job printed.
+    pub printed: u64,
+    /// The last of them.
+    pub last: Vec<u8>,
+}
+
+/// The last bytes of a stream, and how many there were.
+#[derive(Debug)]
+struct Tail {
+    size: usize,
+    last: VecDeque<u8>,
+    printed: u64,
+}
+
+impl Tail {
+    /// Keeps this many bytes.
+    const fn new(size: usize) -> Self {
+        Self {
+            size,
+            last: VecDeque::new(),
+            printed: 0,
+        }
+    }
+
+    /// How many bytes there were.
+    const fn printed(&self) -> u64 {
+        self.printed
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        let count = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        self.printed = self.printed.saturating_add(count);
+        let skipped = bytes.len().saturating_sub(self.size);
+        let bytes = bytes.get(skipped..).unwrap_or_default();
+        // First, so that the memory never grows beyond the size.
+        let excess = (self.last.len() + bytes.len()).saturating_sub(self.size);
+        self.last.drain(..excess);
+        self.last.extend(bytes);
+    }
+}
+
+impl From<Tail> for Captured {
+    fn from(tail: Tail) -> Self {
+        Self {
+            printed: tail.printed,
+            last: tail.last.into(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
     use std::fs::File;
     use std::io::Write as _;
-
-    use super::*;
 
     fn capturing(size: usize) -> (Capturing, File) {
         let (capture, inlet) = Capture::new(size).unwrap();
@@ -174,5 +223,23 @@ mod tests {
         let captured = capturing.end();
         assert_eq!(captured.printed, text.len() as u64);
         assert_eq!(captured.last, &text.as_bytes()[text.len() - 1_024..]);
+    }
+
+    proptest! {
+        #[test]
+        fn the_last_bytes_are_kept_however_they_come(
+            size in 1_usize..64,
+            parts in vec(vec(any::<u8>(), 0..100), 0..20),
+        ) {
+            let mut tail = Tail::new(size);
+            for part in &parts {
+                tail.push(part);
+                prop_assert!(tail.last.capacity() <= 2 * size.max(8));
+            }
+            let all = parts.concat();
+            let captured = Captured::from(tail);
+            prop_assert_eq!(captured.printed, all.len() as u64);
+            prop_assert_eq!(captured.last, &all[all.len().saturating_sub(size)..]);
+        }
     }
 }

@@ -5,22 +5,22 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use super::GUARD_NAME;
-use super::ears::Ears;
+use super::deadlines::Deadlines;
+use super::link::Wakeups;
 use super::link::{Heard, Link};
-use super::messages::{Deadline, FromGuard, Stage, ToGuard};
+use super::protocol::GuardSettings;
+use super::protocol::{Deadline, FromGuard, Stage, ToGuard};
 use super::running::Running;
-use super::settings::GuardSettings;
 use super::spawn::{Handed, Ready, errno_of};
-use super::watch::Watch;
 use crate::moment::Moment;
 use crate::sys::errno::Errno;
+use crate::sys::events::Timer;
 use crate::sys::fds::{close_all_except, silence_standard};
+use crate::sys::limits::run_first;
 use crate::sys::poll::wait_readable;
-use crate::sys::priority::run_first;
 use crate::sys::process::{become_subreaper, set_name};
 use crate::sys::signals::{SignalFd, block_all};
 use crate::sys::socket::Packets;
-use crate::sys::timer::Timer;
 
 /// The job's lock, from the supervisor.
 #[derive(Debug)]
@@ -52,24 +52,24 @@ struct Start {
 /// supervisor does the rest.
 pub(super) fn run(socket: Packets, settings: &GuardSettings) -> io::Result<()> {
     let mut link = Link::new(socket);
-    let ears = match set_up(settings) {
-        Ok(ears) => ears,
+    let wakeups = match set_up(settings) {
+        Ok(wakeups) => wakeups,
         Err(err) => {
             link.say(&not_started(Stage::Fork, &err, "guard"));
             return Err(err);
         }
     };
-    let Some(start) = wait_for_start(&mut link, &ears, settings)? else {
+    let Some(start) = wait_for_start(&mut link, &wakeups, settings)? else {
         return Ok(());
     };
-    start_job(link, &ears, settings, start)
+    start_job(link, &wakeups, settings, start)
 }
 
-fn set_up(settings: &GuardSettings) -> io::Result<Ears> {
+fn set_up(settings: &GuardSettings) -> io::Result<Wakeups> {
     block_all()?;
     become_subreaper()?;
     set_name(GUARD_NAME)?;
-    Ok(Ears {
+    Ok(Wakeups {
         signals: SignalFd::with_stops(&settings.inherited)?,
         timer: Timer::new()?,
     })
@@ -82,7 +82,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(1);
 /// Waits for the order to start; `None` if no job is wanted any more, or if the order is late.
 fn wait_for_start(
     link: &mut Link,
-    ears: &Ears,
+    wakeups: &Wakeups,
     settings: &GuardSettings,
 ) -> io::Result<Option<Start>> {
     let mut lock = None;
@@ -95,7 +95,7 @@ fn wait_for_start(
                 let lock = lock.insert(Lock { fd, inherit });
                 // The token is being requested. If the system cannot create a process now, the
                 // guard tries again at the start.
-                ready = get_ready(ears, settings, Some(lock)).ok();
+                ready = get_ready(wakeups, settings, Some(lock)).ok();
             }
             // Lost on its way, for want of descriptors. Without the lock a live job would count as
             // dead.
@@ -129,9 +129,13 @@ fn wait_for_start(
     }
 }
 
-fn get_ready(ears: &Ears, settings: &GuardSettings, lock: Option<&Lock>) -> io::Result<Ready> {
+fn get_ready(
+    wakeups: &Wakeups,
+    settings: &GuardSettings,
+    lock: Option<&Lock>,
+) -> io::Result<Ready> {
     // A signal that was sent to the group before this process existed has not reached it.
-    while ears.signals.read().is_some() {}
+    while wakeups.signals.read().is_some() {}
     let handed = Handed {
         lock: lock.and_then(Lock::inherited),
         output: settings.output.as_ref().map(AsFd::as_fd),
@@ -139,7 +143,12 @@ fn get_ready(ears: &Ears, settings: &GuardSettings, lock: Option<&Lock>) -> io::
     Ready::fork(&settings.argv, &settings.inherited, handed)
 }
 
-fn start_job(link: Link, ears: &Ears, settings: &GuardSettings, start: Start) -> io::Result<()> {
+fn start_job(
+    link: Link,
+    wakeups: &Wakeups,
+    settings: &GuardSettings,
+    start: Start,
+) -> io::Result<()> {
     let is_late = |deadline: Deadline| deadline.term_at <= settings.clock.now();
     if start.deadline.is_some_and(is_late) {
         link.say(&FromGuard::NotStarted {
@@ -151,8 +160,8 @@ fn start_job(link: Link, ears: &Ears, settings: &GuardSettings, start: Start) ->
     }
     // The waiting process, if it exists, discards the signals that were sent to the group until
     // now.
-    while ears.signals.read().is_some() {}
-    let fresh = || get_ready(ears, settings, start.lock.as_ref())?.go(&start.env);
+    while wakeups.signals.read().is_some() {}
+    let fresh = || get_ready(wakeups, settings, start.lock.as_ref())?.go(&start.env);
     // A process that was killed while it waited has started nothing.
     let started = match start.ready.map(|ready| ready.go(&start.env)) {
         Some(Ok(started)) => Ok(started),
@@ -170,15 +179,15 @@ fn start_job(link: Link, ears: &Ears, settings: &GuardSettings, start: Start) ->
     silence_standard();
     let ours = [
         link.as_fd(),
-        ears.signals.as_fd(),
-        ears.timer.as_fd(),
+        wakeups.signals.as_fd(),
+        wakeups.timer.as_fd(),
         started.report.as_fd(),
     ];
     let lock = start.lock.as_ref().map(|lock| lock.fd.as_fd());
     close_all_except(&ours.into_iter().chain(lock).collect::<Vec<_>>());
 
-    let watch = Watch::new(start.deadline);
-    Running::new(link, ears, settings, watch, started).watch_over()
+    let deadlines = Deadlines::new(start.deadline);
+    Running::new(link, wakeups, settings, deadlines, started).watch_over()
 }
 
 fn not_started(stage: Stage, err: &io::Error, what: &str) -> FromGuard {

@@ -5,11 +5,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::adopted::Adopted;
+use super::batches::Reaping;
 use super::guard;
 use super::killing::Killing;
-use super::messages::{FromGuard, Survivor, ToGuard};
-use super::reaping::Reaping;
-use super::settings::GuardSettings;
+use super::protocol::GuardSettings;
+use super::protocol::{FromGuard, Survivor, ToGuard};
 use super::tree::Tree;
 use crate::moment::Moment;
 use crate::sys::clock::LocalClock;
@@ -94,13 +94,11 @@ impl GuardHandle {
     }
 
     /// The descriptor to poll for messages.
-    #[must_use]
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 
     /// The guard's pid.
-    #[must_use]
     pub const fn pid(&self) -> i32 {
         self.pid
     }
@@ -116,9 +114,6 @@ impl GuardHandle {
 
     /// Hands the job's lock to the guard, which holds it as long as it lives; the job inherits it
     /// if `inherit`. To be sent before `Start`.
-    ///
-    /// # Errors
-    /// As [`GuardHandle::send`].
     pub fn send_lock(&mut self, lock: BorrowedFd<'_>, inherit: bool) -> io::Result<()> {
         let message = serde_json::to_vec(&ToGuard::Lock { inherit })?;
         self.socket.send(&message, Some(lock))
@@ -176,9 +171,6 @@ impl GuardHandle {
     /// Reaps ended children of this process, including those that it got as PID 1 or as a
     /// subreaper. If there are many, it reaps a batch: call again at [`Self::reap_at`]. Returns
     /// whether a child may be left.
-    ///
-    /// # Errors
-    /// Those of waitpid(2), which has no reason to fail.
     pub fn reap_orphans(&mut self) -> io::Result<bool> {
         let clock = self.clock;
         let mut reaping = std::mem::take(&mut self.reaping);
@@ -193,7 +185,6 @@ impl GuardHandle {
     }
 
     /// When ended children are to be reaped.
-    #[must_use]
     pub const fn reap_at(&self) -> Option<Moment> {
         self.reaping.next()
     }
@@ -221,9 +212,6 @@ impl GuardHandle {
 
     /// Sends the guard itself a signal by its number: CONT if it may be stopped, KILL if it does
     /// not answer. Does nothing if the guard has ended.
-    ///
-    /// # Errors
-    /// Those of kill(2), which has no reason to fail.
     pub fn signal_guard(&self, signal: i32) -> io::Result<()> {
         match self.status {
             Some(_) => Ok(()),
@@ -233,9 +221,6 @@ impl GuardHandle {
 
     /// Kills the rest of the guard and its job: for a guard that was killed or does not answer.
     /// Then reaps ended processes. Does not block: to be called until everything is gone.
-    ///
-    /// # Errors
-    /// Those of waitpid(2), which has no reason to fail.
     pub fn end_tree_without_guard(&mut self) -> io::Result<TreeEnd> {
         let survivors = self.kill_tree()?;
         if !self.reap_orphans()? || self.has_left_strangers_only()? {
@@ -257,7 +242,7 @@ impl GuardHandle {
         Ok(self.killing.run(|| clock.now(), &tree))
     }
 
-    /// Whether every process that is left is a stranger, as far as that is visible.
+    /// True if every process that is left is a stranger, as far as that is visible.
     fn has_left_strangers_only(&self) -> io::Result<bool> {
         if self.adopted.is_everyone() || self.status.is_none() {
             return Ok(false);

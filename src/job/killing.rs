@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use super::messages::{Survivor, Unkillable};
+use super::protocol::{Survivor, Unkillable};
 use super::tree::Tree;
 use super::walk::{Step, Walk};
 use crate::moment::Moment;
 use crate::sys::pidfd::Delivery;
 use crate::sys::procfs::{self, Process};
-use crate::sys::signal_numbers::SIGKILL;
+use crate::sys::signals::SIGKILL;
 
 /// How often one try looks for new processes. More than two rounds are needed only for a tree that
 /// grows while it is killed.
@@ -47,8 +47,8 @@ const MOST_REPORTED: usize = 16;
 #[derive(Debug, Default)]
 pub(super) struct Killing {
     under_way: Option<UnderWay>,
-    /// The processes that the last try met.
-    met: HashSet<i32>,
+    /// The processes that the last try found.
+    found_before: HashSet<i32>,
     /// The survivors of the last report, and its time.
     reported: Vec<Survivor>,
     reported_at: Option<Moment>,
@@ -66,7 +66,7 @@ struct UnderWay {
 struct Found {
     /// Every process that was met alive.
     pids: HashSet<i32>,
-    /// Whether new processes still appeared while those were killed, or some were not met.
+    /// True if new processes still appeared while those were killed, or some were not met.
     growing: bool,
     survivors: Vec<Survivor>,
 }
@@ -103,7 +103,7 @@ impl Killing {
 
     /// The pause before the next try.
     fn pause(&mut self, found: &Found, trying_for: Duration, last_took: Duration) -> Duration {
-        let before = std::mem::replace(&mut self.met, found.pids.clone());
+        let before = std::mem::replace(&mut self.found_before, found.pids.clone());
         let has_new = !found.pids.is_subset(&before);
         match self.under_way {
             _ if found.growing && trying_for < SPRINT => Duration::ZERO,
@@ -185,7 +185,7 @@ fn sweep(
                 return Some(struck);
             }
             match walk.step(tree) {
-                Step::Met(member) if !found.pids.contains(&member.pid) => {
+                Step::Found(member) if !found.pids.contains(&member.pid) => {
                     let delivery = tree.send(member, &[SIGKILL]);
                     struck.push((member.pid, delivery));
                     // A process that is gone may have left another, or only have moved.
@@ -193,8 +193,8 @@ fn sweep(
                         found.pids.insert(member.pid);
                     }
                 }
-                Step::Met(_) | Step::On => {}
-                Step::Over => break,
+                Step::Found(_) | Step::Nothing => {}
+                Step::Done => break,
             }
         }
         if struck.len() == before {

@@ -1,9 +1,18 @@
-//! The guard's end of the socket to its supervisor.
+//! What wakes the guard up: its supervisor's messages, signals, its timer.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use super::messages::{FromGuard, ToGuard};
+use super::protocol::{FromGuard, ToGuard};
+use crate::sys::events::Timer;
+use crate::sys::signals::SignalFd;
 use crate::sys::socket::{Packet, Packets};
+
+/// The guard's sources of events, besides its supervisor.
+#[derive(Debug)]
+pub(super) struct Wakeups {
+    pub(super) signals: SignalFd,
+    pub(super) timer: Timer,
+}
 
 /// The connection to the supervisor, which may be gone.
 #[derive(Debug)]
@@ -58,7 +67,7 @@ impl Link {
         Heard::Nothing
     }
 
-    /// Whether the supervisor is there, as far as is known.
+    /// True if the supervisor is there, as far as is known.
     pub(super) const fn is_open(&self) -> bool {
         self.is_open
     }

@@ -25,16 +25,14 @@
 //! that is not local, a kernel without such locks.
 
 mod clerk;
-mod holders;
 mod name;
 mod probe;
 mod sweep;
 mod taking;
 
 pub use clerk::Clerk;
-pub use holders::holders;
 pub use name::LockName;
-pub use probe::{Probed, probe, remove};
+pub use probe::{Probed, holders, probe, remove};
 pub use sweep::sweep_if_due;
 pub use taking::{JobLock, RunLock, take};
 

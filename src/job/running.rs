@@ -4,24 +4,24 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use super::asking::Asking;
+use super::batches::Asking;
+use super::batches::Reaping;
+use super::deadlines::{Deadlines, Due};
 use super::deduplication::SignalDeduplication;
-use super::ears::Ears;
 use super::killing::Killing;
+use super::link::Wakeups;
 use super::link::{Heard, Link};
-use super::messages::{FromGuard, Stage, Survivor, ToGuard};
-use super::reaping::Reaping;
-use super::settings::{GuardSettings, Leftovers};
+use super::protocol::{FromGuard, Stage, Survivor, ToGuard};
+use super::protocol::{GuardSettings, Leftovers};
 use super::spawn::{Exec, ExecReport, Started};
 use super::tree::{self, Tree};
 use super::walk::living;
-use super::watch::{Due, Watch};
 use crate::moment::Moment;
 use crate::sys::errno::Errno;
 use crate::sys::poll::Sources;
 use crate::sys::process::{group_of, leave_session, pid, signal_child, signal_parent};
 use crate::sys::procfs;
-use crate::sys::signal_numbers::{SIGCHLD, SIGCONT, SIGTSTP};
+use crate::sys::signals::{SIGCHLD, SIGCONT, SIGTSTP};
 use crate::sys::terminal::is_in_foreground;
 use crate::sys::wait::{Status, Waited, has_children, newly_stopped_by, try_wait};
 
@@ -50,9 +50,9 @@ enum Source {
 #[derive(Debug)]
 pub(super) struct Running<'a> {
     link: Link,
-    ears: &'a Ears,
+    wakeups: &'a Wakeups,
     settings: &'a GuardSettings,
-    watch: Watch,
+    deadlines: Deadlines,
     asking: Asking,
     killing: Killing,
     reaping: Reaping,
@@ -67,9 +67,9 @@ pub(super) struct Running<'a> {
 enum Main {
     /// Forked; its program may not run yet.
     Starting { pid: i32, report: ExecReport },
-    /// Its program could not be executed, and it is leaving.
+    /// The program could not be executed, and it is leaving.
     Refused { pid: i32, errno: i32 },
-    /// Its program runs.
+    /// The program runs.
     Running { pid: i32 },
     /// It has ended and was reaped; `others`: it left processes behind.
     Ended { others: bool },
@@ -81,17 +81,17 @@ impl<'a> Running<'a> {
     /// A guard of the job whose main process was just started.
     pub(super) fn new(
         link: Link,
-        ears: &'a Ears,
+        wakeups: &'a Wakeups,
         settings: &'a GuardSettings,
-        watch: Watch,
+        deadlines: Deadlines,
         started: Started,
     ) -> Self {
         let Started { pid, report } = started;
         Self {
             link,
-            ears,
+            wakeups,
             settings,
-            watch,
+            deadlines,
             asking: Asking::default(),
             killing: Killing::default(),
             reaping: Reaping::default(),
@@ -136,7 +136,8 @@ impl<'a> Running<'a> {
     }
 
     fn last_word(&self) -> Option<FromGuard> {
-        let may_leave = self.settings.leftovers == Leftovers::Leave && !self.watch.is_thorough();
+        let may_leave =
+            self.settings.leftovers == Leftovers::Leave && !self.deadlines.is_thorough();
         match self.main {
             Main::Starting { .. } | Main::Refused { .. } | Main::Running { .. } => None,
             Main::Ended { others } => (!others || may_leave).then_some(FromGuard::Gone),
@@ -149,14 +150,11 @@ impl<'a> Running<'a> {
     }
 
     /// Does what is due by now.
-    ///
-    /// # Errors
-    /// Those of waitpid(2), which has no reason to fail.
     fn enforce(&mut self) -> io::Result<()> {
         let clock = self.settings.clock;
         loop {
-            let was_forced = self.watch.is_thorough();
-            let due = self.watch.due(self.now());
+            let was_forced = self.deadlines.is_thorough();
+            let due = self.deadlines.due(self.now());
             if due != Due::Nothing {
                 // A main process that has ended by itself must not count as forced. All other
                 // children can wait.
@@ -212,10 +210,10 @@ impl<'a> Running<'a> {
             Main::Starting { report, .. } => Some(report.as_fd()),
             _ => None,
         };
-        let timer = self.ears.timer.as_fd();
+        let timer = self.wakeups.timer.as_fd();
         // Otherwise each child that ends would wake the guard up.
         let rests = self.asking.next().is_some() || self.reaping.rests(self.now());
-        let signals = (!rests).then(|| self.ears.signals.as_fd());
+        let signals = (!rests).then(|| self.wakeups.signals.as_fd());
         let sources = Sources::new()
             .and(Source::Timer, timer)
             .and(Source::Signals, signals)
@@ -224,7 +222,7 @@ impl<'a> Running<'a> {
         // Nothing is ready after SIGSTOP and SIGCONT: no other error gets through.
         let ready = sources.wait(None)?;
         if ready.has(&Source::Timer) {
-            self.ears.timer.clear();
+            self.wakeups.timer.clear();
             self.armed = None;
         }
         Ok(())
@@ -232,14 +230,13 @@ impl<'a> Running<'a> {
 
     fn arm(&mut self) -> io::Result<()> {
         let latest = self.now().plus(LONGEST_SLEEP);
-        // The next try of killing may come later than the watch's own time.
-        let watch = self.killing.next().or_else(|| self.watch.next());
+        // The next try of killing may come later than the next deadline.
+        let ending = self.killing.next().or_else(|| self.deadlines.next());
         let own_work = self.asking.next().or_else(|| self.reaping.next());
-        let due = [watch, self.deduplication.next(), own_work];
-        let due = due.into_iter().flatten();
-        let next = due.fold(latest, Moment::min);
+        let due = [ending, self.deduplication.next(), own_work];
+        let next = due.into_iter().flatten().fold(latest, Moment::min);
         if self.armed.is_none_or(|armed| next < armed) {
-            self.ears.timer.arm(&self.settings.clock, next)?;
+            self.wakeups.timer.arm(&self.settings.clock, next)?;
             self.armed = Some(next);
         }
         Ok(())
@@ -265,7 +262,7 @@ impl<'a> Running<'a> {
     fn hear_signals(&mut self) -> io::Result<()> {
         let now = self.now();
         // Signals that arrive as fast as they are read must not delay the rest.
-        for received in std::iter::from_fn(|| self.ears.signals.read()).take(MOST_SIGNALS) {
+        for received in std::iter::from_fn(|| self.wakeups.signals.read()).take(MOST_SIGNALS) {
             if received.signal == SIGCHLD {
                 self.reaping.note();
             } else {
@@ -274,7 +271,7 @@ impl<'a> Running<'a> {
         }
         // Reaped processes would hide others from the walk that sends TERM.
         if self.asking.next().is_none() && self.reaping.is_due(now) {
-            self.reap(self.watch.is_thorough())?;
+            self.reap(self.deadlines.is_thorough())?;
             self.look_whether_stopped(now);
         }
         Ok(())
@@ -352,7 +349,7 @@ impl<'a> Running<'a> {
 
     fn end_leftovers(&mut self) {
         let now = self.now();
-        if !self.watch.end_leftovers(now, self.settings.kill_grace) {
+        if !self.deadlines.end_leftovers(now, self.settings.kill_grace) {
             return;
         }
         let until = now.plus(LONGEST_LOOK);
@@ -377,7 +374,7 @@ impl<'a> Running<'a> {
                 Heard::Gone => {
                     // There is no supervisor left to pass a signal on.
                     leave_session();
-                    self.watch.abandon(now, self.settings.kill_grace);
+                    self.deadlines.abandon(now, self.settings.kill_grace);
                 }
                 Heard::Message(message, _) => self.obey(now, message),
             }
@@ -387,7 +384,7 @@ impl<'a> Running<'a> {
     fn obey(&mut self, now: Moment, message: ToGuard) {
         match message {
             ToGuard::Deadline { seq, deadline } => {
-                self.watch.renew(now, deadline);
+                self.deadlines.renew(now, deadline);
                 self.link.say(&FromGuard::Ack { seq });
             }
             ToGuard::Pass { signal } if self.is_in_own_group() => {
@@ -397,11 +394,11 @@ impl<'a> Running<'a> {
             // The job has been started.
             ToGuard::StartBy { .. } => {}
             ToGuard::End { kill_at, term_tree } => {
-                self.watch.end(kill_at, term_tree);
+                self.deadlines.end(kill_at, term_tree);
                 self.link.say(&FromGuard::Ending);
             }
             ToGuard::Kill => {
-                self.watch.end(now, true);
+                self.deadlines.end(now, true);
                 self.link.say(&FromGuard::Ending);
             }
             // Accepted once, and earlier.
@@ -409,7 +406,7 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Whether a signal to the guard's process group reaches the main process too.
+    /// True if a signal to the guard's process group reaches the main process too.
     fn is_in_own_group(&self) -> bool {
         self.main_pid().and_then(group_of) == group_of(0)
     }

@@ -12,8 +12,7 @@ use crate::sys::fds::hand_down;
 use crate::sys::pipe::print_to;
 use crate::sys::poll::wait_readable;
 use crate::sys::process::{Forked, die_with_parent, exit_now, fork, parent_pid, pid, signal_child};
-use crate::sys::signal_numbers::{SIGCONT, SIGKILL};
-use crate::sys::signals::{Inherited, discard_pending};
+use crate::sys::signals::{Inherited, SIGCONT, SIGKILL, discard_pending};
 use crate::sys::socket::{Packet, Packets};
 use crate::sys::wait::{newly_stopped_by, wait_for};
 

@@ -9,7 +9,7 @@ use crate::sys::wait::has_only_living_children;
 const LOOKS: usize = 4;
 
 /// A longer chain of parents does not count.
-const MOST_ANCESTORS: usize = 10_000;
+pub(super) const MOST_ANCESTORS: usize = 10_000;
 
 /// A process of a tree, as a walk meets it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub(super) struct Tree<'a> {
     /// An unreaped child of this process, so that its pid is certainly its own. The only process
     /// that can be signalled where /proc is unusable.
     known_child: Option<i32>,
-    /// Whether every child of this process belongs.
+    /// True if every child of this process belongs.
     all_belong: bool,
 }
 
@@ -101,17 +101,17 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Whether this child of the root's belongs.
+    /// True if this child of the root's belongs.
     pub(super) fn has(&self, child: &Process) -> bool {
         (self.belongs)(child)
     }
 
-    /// Whether it is the root's own child, as far as is known.
+    /// True if it is the root's own child, as far as is known.
     pub(super) const fn is_own(&self, member: Member) -> bool {
         member.parent == self.root
     }
 
-    /// Whether the tree has no member, not even one that has ended and is not reaped yet: a process
+    /// True if the tree has no member, not even one that has ended and is not reaped yet: a process
     /// that forks and leaves can't hide behind that. `None` if unknown.
     pub(super) fn is_empty(&self) -> Option<bool> {
         if !procfs::is_ours() {
@@ -124,7 +124,7 @@ impl<'a> Tree<'a> {
         Some(!own.iter().any(self.belongs))
     }
 
-    /// Sends signals to a process that the walk has just met. Returns whether the last of them
+    /// Sends signals to a process that the walk has just met. Returns true if the last of them
     /// arrived. An own child that is not reaped is signalled without a check: its pid is certainly
     /// its own, and with a process that forks and leaves every microsecond counts.
     pub(super) fn send(&self, member: Member, signals: &[i32]) -> Delivery {
@@ -162,18 +162,18 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Whether a member is alive, visible or not, as far as is known: unknown while others wait to
+    /// True if a member is alive, visible or not, as far as is known: unknown while others wait to
     /// be reaped.
     pub(super) fn has_living(&self) -> bool {
         self.all_belong && has_only_living_children()
     }
 
-    /// Whether the process that has this pid now is in the tree.
+    /// True if the process that has this pid now is in the tree.
     fn contains(&self, pid: i32) -> bool {
         (0..LOOKS).any(|_| self.descends(pid, procfs::process) == Some(true))
     }
 
-    /// Whether the process is in the tree. `None` if an ancestor ended meanwhile.
+    /// True if the process is in the tree. `None` if an ancestor ended meanwhile.
     fn descends(&self, pid: i32, look_up: impl Fn(i32) -> Option<Process>) -> Option<bool> {
         let mut process = look_up(pid)?;
         for _ in 0..MOST_ANCESTORS {

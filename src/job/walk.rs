@@ -36,12 +36,12 @@ enum Own {
 /// The result of a step.
 #[derive(Debug)]
 pub(super) enum Step {
-    /// A process was met.
-    Met(Member),
-    /// No process was met in this step.
-    On,
-    /// The walk is over.
-    Over,
+    /// A process was found.
+    Found(Member),
+    /// No process was found in this step.
+    Nothing,
+    /// The walk is done.
+    Done,
 }
 
 /// The live processes, as far as they are visible and met while `may_go_on`; parents before their
@@ -51,12 +51,12 @@ pub(super) fn living(tree: &Tree<'_>, may_go_on: impl Fn() -> bool) -> Option<Ve
     let mut walk = Walk::new(tree)?;
     while may_go_on() {
         match walk.step(tree) {
-            Step::Met(member) => {
+            Step::Found(member) => {
                 let process = procfs::process(member.pid);
                 living.extend(process.filter(Process::is_alive));
             }
-            Step::On => {}
-            Step::Over => break,
+            Step::Nothing => {}
+            Step::Done => break,
         }
     }
     Some(living)
@@ -91,7 +91,7 @@ impl Walk {
             Some(member) => self.list_below(member),
             None => return self.list_own(tree),
         }
-        Step::On
+        Step::Nothing
     }
 
     fn meet(&mut self, tree: &Tree<'_>, member: Member) -> Step {
@@ -101,7 +101,7 @@ impl Walk {
             false => Some(true),
         };
         if is_running == Some(false) || !self.seen.insert(member.pid) {
-            return Step::On;
+            return Step::Nothing;
         }
         if is_known {
             // Before the process is met: if it ends then, its children move to the end of the list.
@@ -110,8 +110,8 @@ impl Walk {
             self.behind.push(member);
         }
         match is_running.is_some() || is_known {
-            true => Step::Met(member),
-            false => Step::Met(member.in_doubt()),
+            true => Step::Found(member),
+            false => Step::Found(member.in_doubt()),
         }
     }
 
@@ -132,10 +132,10 @@ impl Walk {
         };
         let Some(pid) = next else {
             self.own = Own::Done;
-            return Step::Over;
+            return Step::Done;
         };
         self.ahead.extend(tree.own_member(pid));
-        Step::On
+        Step::Nothing
     }
 }
 

@@ -1,7 +1,7 @@
 use super::*;
 use crate::report::screen::Times;
 use crate::token::record::fixture::unheld_run;
-use crate::token::refusal_record::fixture::refused;
+use crate::token::refusal::fixture::refused;
 use crate::token::rule::tests::fixture::{client, epoch};
 use crate::token::{Actor, Fence, GrantKind, GroupName, Stamp, Version};
 

@@ -15,9 +15,9 @@ use std::sync::RwLock;
 use super::log::{Style, stderr_takes_a_line};
 use super::message::{Level, Message, Subject};
 use crate::exit;
+use crate::sys::fds::write_past_locks;
 use crate::sys::process::{exit_now, pid};
 use crate::sys::signals::without_being_stopped;
-use crate::sys::stderr::write_past_locks;
 
 /// The style of the line until the command line is read.
 static STYLE: RwLock<Style> = RwLock::new(Style {

@@ -282,7 +282,7 @@ pub fn outcome_of(refusal: &RefusalRecord, repeats: &str, times: &Times, now: Wa
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::token::refusal_record::fixture::refused;
+    use crate::token::refusal::fixture::refused;
 
     const NOW: WallTime = WallTime(1_790_000_000_000);
 

@@ -7,7 +7,7 @@ use super::message::{Context, Level, Message};
 use super::run_end::{ended, not_recorded, stopping, was_ended};
 use super::{incarnation, refusal};
 use crate::duration::rounded;
-use crate::job::messages::Unkillable;
+use crate::job::Unkillable;
 use crate::run::ending::Ending;
 use crate::run::event::{Granted, GuardNews, Note};
 use crate::store::StoreError;

@@ -2,7 +2,7 @@ use jiff::tz::TimeZone;
 
 use super::*;
 use crate::token::record::fixture::unheld_run;
-use crate::token::refusal_record::fixture::refused as refusal;
+use crate::token::refusal::fixture::refused as refusal;
 use crate::token::{Actor, ClientId, Fence, Version};
 
 /// 2026-11-21 02:00:00 in Berlin.

@@ -18,20 +18,19 @@ use super::guarding::Guarding;
 use super::last_requests::LastRequests;
 use super::locking::Locking;
 use super::machine::Machine;
-use super::outside::Outside;
 use super::refusing::Refusing;
-use super::watch::Watch;
+use super::second_primary::SecondPrimary;
+use super::setup::Setup;
 use crate::job::Captured;
 use crate::moment::Moment;
 use crate::store::Store;
 use crate::store::worker::Worker;
 use crate::sys::clock::LocalClock;
+use crate::sys::events::Timer;
 use crate::sys::poll::Sources;
 use crate::sys::procfs;
 use crate::sys::random;
-use crate::sys::signal_numbers::{SIGCHLD, asks_for_end};
-use crate::sys::signals::SignalFd;
-use crate::sys::timer::Timer;
+use crate::sys::signals::{SIGCHLD, SignalFd, asks_for_end};
 use crate::token::Claim;
 
 /// Deadlines are checked at least this often, whatever the timer does.
@@ -63,23 +62,23 @@ pub trait Listener {
 pub fn drive(
     mut machine: Machine,
     mut store: Box<dyn Store>,
-    outside: &Outside,
+    setup: &Setup,
     listener: &mut dyn Listener,
 ) -> io::Result<(Ending, Option<Captured>)> {
-    if let Some(why) = &outside.unstartable {
+    if let Some(why) = &setup.unstartable {
         let ending = Ending::Unstartable(why.clone());
         return Ok((
             over_before_a_look(machine.claim(), ending, store, listener),
             None,
         ));
     }
-    let mut locking = Locking::new(&outside.locks);
+    let mut locking = Locking::new(&setup.locks);
     let first = First {
         machine: &mut machine,
-        clock: outside.clock,
+        clock: setup.clock,
         store: store.as_mut(),
         locking: &mut locking,
-        inherited: outside.inherited,
+        inherited: setup.inherited,
         draw: &mut draw,
     };
     let mut pending = match first.look_or_end(&mut |note| listener.hear(note, false))? {
@@ -91,16 +90,16 @@ pub fn drive(
     }
     // Until here a stop signal ends this process by itself: nothing was taken and no message
     // written.
-    outside.inherited.block()?;
-    let (mut catching, output) = Catching::prepare(outside.capture)?;
-    let guarding = Guarding::fork(outside, output, machine.claim().timing.kill_grace)?;
+    setup.inherited.block()?;
+    let (mut catching, output) = Catching::prepare(setup.capture)?;
+    let guarding = Guarding::fork(setup, output, machine.claim().timing.kill_grace)?;
     // After the guard, so that the guard knows nothing of the clerk.
-    locking.fork_clerk(outside.inherited);
+    locking.fork_clerk(setup.inherited);
     catching.begin()?;
     let mut driver = Driver {
-        signals: SignalFd::new(&outside.inherited)?,
+        signals: SignalFd::new(&setup.inherited)?,
         timer: Timer::new()?,
-        watch: Watch::new(store.lookout(), machine.claim().timing.takeover_after),
+        second_primary: SecondPrimary::new(store.lookout(), machine.claim().timing.takeover_after),
         worker: Worker::new(store),
         armed: None,
         guarding,
@@ -108,7 +107,7 @@ pub fn drive(
         refusing: Refusing::default(),
         catching,
         machine,
-        clock: outside.clock,
+        clock: setup.clock,
         listener,
     };
     driver.carry_out(pending)?;
@@ -122,7 +121,7 @@ pub fn drive(
             claim: driver.machine.claim(),
             ending,
         };
-        last.prune(outside.retention, driver.clock.now(), draw());
+        last.prune(setup.retention, driver.clock.now(), draw());
         last.record_refusal(&driver.refusing);
     }
     // The process ends now. Closing the store would only cost work, and a store that hangs could
@@ -184,7 +183,7 @@ struct Driver<'a> {
     armed: Option<Moment>,
     worker: Worker,
     /// Abandoned at the end, as the worker is.
-    watch: Watch,
+    second_primary: SecondPrimary,
     guarding: Guarding,
     locking: Locking<'a>,
     refusing: Refusing,
@@ -237,7 +236,7 @@ impl Driver<'_> {
     fn look_for_others(&mut self) {
         if self.guarding.has_job()
             && self.machine.claim().nested_in.is_none()
-            && let Some(primaries) = self.watch.look(self.clock.now())
+            && let Some(primaries) = self.second_primary.look(self.clock.now())
         {
             self.say(&Note::Split { primaries });
         }

@@ -6,7 +6,7 @@ use crate::exit;
 use crate::store::{StoreError, Trouble};
 use crate::sys::errno::Errno;
 use crate::sys::exec::Program;
-use crate::sys::signal_numbers::{SIGINT, SIGQUIT};
+use crate::sys::signals::{SIGINT, SIGQUIT};
 use crate::sys::wait::Status;
 use crate::token::{Clause, OnceMark, Outcome, Refusal, RunEnd};
 
@@ -34,7 +34,6 @@ pub struct Failed {
 
 impl Failed {
     /// The failed start of this command.
-    #[must_use]
     pub fn of(argv: &[OsString], error: impl Into<String>) -> Self {
         let program = argv.first().map(|word| word.to_string_lossy());
         Self {
@@ -46,7 +45,6 @@ impl Failed {
 
 impl NotStarted {
     /// Why the kernel does not execute this command. `missing` says what does not exist.
-    #[must_use]
     pub fn by_errno(argv: &[OsString], errno: Errno, missing: &str) -> Self {
         match errno {
             Errno::ENOENT => Self::NotFound(Failed::of(argv, missing)),
@@ -55,7 +53,6 @@ impl NotStarted {
     }
 
     /// Why this command can't be started, by a look at its file.
-    #[must_use]
     pub fn foreseen(argv: &[OsString]) -> Option<Self> {
         let error = Program::new(argv)
             .and_then(|program| program.find())
@@ -65,7 +62,6 @@ impl NotStarted {
     }
 
     /// The reason, for history; `None` if the program has no part in it.
-    #[must_use]
     pub fn reason(&self) -> Option<String> {
         match self {
             Self::NotFound(failed) | Self::NotExecutable(failed) | Self::NoProcess(failed) => Some(
@@ -76,7 +72,6 @@ impl NotStarted {
     }
 
     /// The exit code.
-    #[must_use]
     pub const fn code(&self) -> u8 {
         match self {
             Self::NotFound(_) => exit::NOT_FOUND,
@@ -143,7 +138,6 @@ pub enum Unstarted {
 
 impl JobEnd {
     /// The end as history records it.
-    #[must_use]
     pub fn record(&self) -> RunEnd {
         let (outcome, status) = match self {
             Self::Itself(Status::Exited(0)) => (Outcome::Succeeded, Some(Status::Exited(0))),
@@ -195,7 +189,7 @@ pub enum Ending {
         end: JobEnd,
         /// Signals that asked for the end and that tokenrun received too.
         stopped_by: Option<i32>,
-        /// Whether history has the record.
+        /// True if history has the record.
         recorded: bool,
     },
 }
@@ -207,13 +201,12 @@ pub struct Codes {
     pub not_now: u8,
     /// For a key of `--once` that is done.
     pub done: u8,
-    /// Whether the run has a key of `--once`: then a success that is not recorded is none.
+    /// True if the run has a key of `--once`: then a success that is not recorded is none.
     pub once: bool,
 }
 
 impl Ending {
     /// How the process ends.
-    #[must_use]
     pub fn exit(&self, codes: Codes) -> exit::Exit {
         let not_now = codes.not_now;
         use exit::Exit::{Code, Signal};
@@ -242,7 +235,6 @@ impl Ending {
 }
 
 /// The exit code for a store that is unusable.
-#[must_use]
 pub const fn of_trouble(trouble: Trouble) -> u8 {
     match trouble {
         Trouble::Unavailable | Trouble::Refused | Trouble::Locked | Trouble::Gone => {
@@ -277,8 +269,7 @@ fn of_job(end: &JobEnd, stopped_by: Option<i32>) -> exit::Exit {
     }
 }
 
-/// Whether this signal ends a shell's loop around the process that dies of it.
-#[must_use]
+/// True if this signal ends a shell's loop around the process that dies of it.
 pub const fn ends_loops(signal: i32) -> bool {
     matches!(signal, SIGINT | SIGQUIT)
 }

@@ -41,13 +41,12 @@ pub struct Known {
     grant: Option<String>,
     previous_client: Option<String>,
     once_key: Option<String>,
-    /// Whether the run is under an outer run's lease.
+    /// True if the run is under an outer run's lease.
     nested: bool,
 }
 
 impl Known {
     /// A run of which the group alone is known.
-    #[must_use]
     pub fn of_group(group: &GroupName) -> Self {
         Self {
             group: Some(group.to_string()),
@@ -56,7 +55,6 @@ impl Known {
     }
 
     /// A run that claims its token.
-    #[must_use]
     pub fn of_claim(claim: &Claim) -> Self {
         Self {
             client: Some(claim.client.to_string()),
@@ -67,7 +65,6 @@ impl Known {
     }
 
     /// A run in history.
-    #[must_use]
     pub fn of_record(run: &RunRecord) -> Self {
         Self {
             group: Some(run.group.to_string()),
@@ -81,8 +78,7 @@ impl Known {
         }
     }
 
-    /// The same run with its token.
-    #[must_use]
+    /// The variables of the run with its token.
     pub fn granted(self, granted: &Granted) -> Self {
         Self {
             session: Some(granted.session.to_string()),
@@ -97,7 +93,6 @@ impl Known {
     /// Names and values for the environment. A variable that does not apply is emptied if
     /// tokenrun's own environment has it, so that no value of an outer run shows through. Under the
     /// outer run's lease the outer values stay, because they are still true.
-    #[must_use]
     pub fn variables(self) -> Vec<(String, String)> {
         let nested = self.nested;
         let outer = |name| (!nested && std::env::var_os(name).is_some()).then(String::new);
@@ -117,8 +112,7 @@ impl Known {
             .collect()
     }
 
-    /// The same for a hook, with the values of [`HOOK_VARIABLES`] in their order.
-    #[must_use]
+    /// The variables of a hook, with the values of [`HOOK_VARIABLES`] in their order.
     pub fn variables_of_hook(self, values: [String; 3]) -> Vec<(String, String)> {
         let own = HOOK_VARIABLES.into_iter().zip(values);
         let none = NO_HOOKS.into_iter().map(|name| (name, String::new()));
@@ -128,7 +122,6 @@ impl Known {
 }
 
 /// Names and values for the job's environment.
-#[must_use]
 pub fn of(claim: &Claim, granted: &Granted) -> Vec<(String, String)> {
     Known::of_claim(claim).granted(granted).variables()
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::ending::{Ending, NotStarted, Why};
-use crate::job::messages::{Deadline, Survivor};
+use crate::job::{Deadline, Survivor};
 use crate::moment::Moment;
 use crate::store::Request;
 use crate::store::{Reading, StoreError};
@@ -51,7 +51,7 @@ pub enum Event {
     /// tokenrun received a signal.
     Signal {
         signal: i32,
-        /// Whether it is a stop signal: TERM, INT, HUP or QUIT.
+        /// True if it is a stop signal: TERM, INT, HUP or QUIT.
         stop: bool,
     },
 }
@@ -137,7 +137,7 @@ pub enum Note {
         /// The store's time.
         now: StoreTime,
         clause: Clause,
-        /// Whether an unknown age is observed; otherwise it is a head start.
+        /// True if an unknown age is observed; otherwise it is a head start.
         observing: bool,
         wait: Duration,
     },

@@ -8,17 +8,17 @@ use std::time::Duration;
 
 use super::ending::{Failed, NotStarted};
 use super::event::{Event, GuardNews};
-use super::outside::Outside;
+use super::setup::Setup;
 use crate::job::GuardSettings;
 use crate::job::handle::{GuardHandle, Received, TreeEnd};
 use crate::job::locks::JobLock;
-use crate::job::messages::{Deadline, FromGuard, Stage, ToGuard};
+use crate::job::{Deadline, FromGuard, Stage, ToGuard};
 use crate::moment::Moment;
 use crate::sys::errno::Errno;
 use crate::sys::fds::let_go_of_inherited;
 use crate::sys::poll::wait_closed;
 use crate::sys::procfs;
-use crate::sys::signal_numbers::{SIGCONT, SIGKILL};
+use crate::sys::signals::{SIGCONT, SIGKILL};
 
 /// How long a guard may take to leave.
 const LEAVING: Duration = Duration::from_millis(100);
@@ -66,7 +66,7 @@ pub(super) struct Guarding {
     closed: bool,
     /// How long the guard had run when it was asked for the answer that it owes.
     had_run: Option<Duration>,
-    /// Whether it was sent CONT since.
+    /// True if it was sent CONT since.
     in_doubt: bool,
     /// When the other children of this process are checked next.
     look_at: Moment,
@@ -92,17 +92,17 @@ enum Inheritance {
 impl Guarding {
     /// `output`: what becomes the job's stdout and stderr.
     pub(super) fn fork(
-        outside: &Outside,
+        setup: &Setup,
         output: Option<OwnedFd>,
         kill_grace: Duration,
     ) -> io::Result<Self> {
         let handle = GuardHandle::fork(GuardSettings {
-            argv: outside.argv.clone(),
+            argv: setup.argv.clone(),
             output,
-            leftovers: outside.leftovers,
+            leftovers: setup.leftovers,
             kill_grace,
-            inherited: outside.inherited,
-            clock: outside.clock,
+            inherited: setup.inherited,
+            clock: setup.clock,
         })?;
         Ok(Self {
             handle,
@@ -115,11 +115,11 @@ impl Guarding {
             in_doubt: false,
             look_at: Moment::default(),
             inherited: Inheritance::Kept,
-            argv: outside.argv.clone(),
+            argv: setup.argv.clone(),
         })
     }
 
-    /// Whether a job may be alive.
+    /// True if a job may be alive.
     pub(super) const fn has_job(&self) -> bool {
         matches!(self.state, State::Guarding | State::Alone { .. })
     }
@@ -239,7 +239,7 @@ impl Guarding {
         let _ = self.handle.send(message);
     }
 
-    /// Whether the guard has answered since the last call, or has evidently run. Its other messages
+    /// True if the guard has answered since the last call, or has evidently run. Its other messages
     /// are kept for [`Self::events`].
     pub(super) fn has_answered(&mut self) -> io::Result<bool> {
         self.receive()?;
@@ -251,7 +251,7 @@ impl Guarding {
         Ok(has_answered)
     }
 
-    /// Whether a guard that did not answer in time has run since it was asked. Then it is neither
+    /// True if a guard that did not answer in time has run since it was asked. Then it is neither
     /// stopped nor hung, but busy on a processor that the job's processes load: it may be ending
     /// hundreds of them. It does that better than this process could.
     fn has_run(&self) -> bool {

@@ -45,7 +45,7 @@ enum Job {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Exited {
     status: Status,
-    /// Whether it was made to.
+    /// True if it was made to.
     forced: bool,
 }
 
@@ -57,10 +57,10 @@ pub struct Holding {
     heart: Heart,
     /// How many requests in a row brought no new trust.
     fruitless: u32,
-    /// Whether the store failed and a note was sent.
+    /// True if the store failed and a note was sent.
     in_trouble: bool,
     job: Job,
-    /// Whether the guard has reported the start of the job.
+    /// True if the guard has reported the start of the job.
     started: bool,
     guard: Guard,
     /// How the job's own process ended.

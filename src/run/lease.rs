@@ -4,7 +4,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::job::messages::Deadline;
+use crate::job::Deadline;
 use crate::moment::Moment;
 use crate::token::mutant::{Mutant, is_mutant};
 use crate::token::swap::Before;
@@ -35,7 +35,6 @@ pub struct SeenTime {
 pub struct Unsettled(Vec<Sent>);
 
 impl Unsettled {
-    #[must_use]
     pub const fn new() -> Self {
         Self(Vec::new())
     }
@@ -50,13 +49,11 @@ impl Unsettled {
         self.0.retain(|sent| sent.version != version);
     }
 
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// The last one.
-    #[must_use]
     pub fn last(&self) -> Option<Sent> {
         self.0.last().copied()
     }
@@ -64,7 +61,6 @@ impl Unsettled {
     /// The one that the row shows to have happened: only `session_version` counts. The session's id
     /// in the row proves nothing about a particular swap (a VM that was cloned while it ran has the
     /// same session).
-    #[must_use]
     pub fn happened(&self, row: &Row, session: &SessionId) -> Option<Sent> {
         if row.session() != Some(session) {
             return None;
@@ -93,7 +89,7 @@ impl fmt::Debug for Written {
 pub enum Found {
     /// The token is still this session's. A later own swap has happened or not.
     Ours {
-        /// Whether trust has grown.
+        /// True if trust has grown.
         renewed: bool,
     },
     /// The token belongs to another session, or to none.
@@ -123,7 +119,6 @@ pub struct Lease {
 impl Lease {
     /// The lease of an own swap that happened: `row` is the row that it wrote, and `run` the record
     /// that began with it; `before` is what it has replaced.
-    #[must_use]
     pub fn new(row: Row, run: RunRecord, before: Before, own: Sent, seen: SeenTime) -> Self {
         let granted_at = row.acquired_at().map(|stamp| stamp.wall);
         let started_at = granted_at.unwrap_or(run.started_at);
@@ -144,25 +139,21 @@ impl Lease {
     }
 
     /// The row as last known.
-    #[must_use]
     pub const fn row(&self) -> &Row {
         &self.row
     }
 
     /// The record of the run of the grant.
-    #[must_use]
     pub const fn run(&self) -> &RunRecord {
         &self.run
     }
 
     /// When the last own swap that is known to have happened was sent.
-    #[must_use]
     pub const fn own_at(&self) -> Moment {
         self.own.at
     }
 
     /// When the job must be gone.
-    #[must_use]
     pub const fn deadline(&self, timing: &Timing) -> Deadline {
         Deadline {
             term_at: timing.last_start(self.own.at),
@@ -215,8 +206,7 @@ impl Lease {
         self.unsettled = Unsettled::new();
     }
 
-    /// Whether a store time belongs to another clock epoch than the last one.
-    #[must_use]
+    /// True if a store time belongs to another clock epoch than the last one.
     pub fn is_elsewhere(&self, time: &StoreTime) -> bool {
         self.seen.time.epoch != time.epoch
     }

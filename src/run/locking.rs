@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::ending::Ending;
 use super::guarding::Guarding;
-use super::outside::LockSettings;
+use super::setup::LockSettings;
 use crate::job::locks::{self, Clerk, JobLock, LockName, Probed, RunLock};
 use crate::store::Reading;
 use crate::sys::procfs::is_namesake;
@@ -42,7 +42,7 @@ pub(super) struct Locking<'a> {
     dead: Option<(SessionId, LockName)>,
 }
 
-/// Whether the locks were taken in advance.
+/// The locks, taken in advance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ahead {
     NotYet,
@@ -113,7 +113,7 @@ impl<'a> Locking<'a> {
     fn remove(&self, run: RunLock) {
         match self.hands {
             Hands::Own => run.remove(),
-            Hands::Clerk(_) | Hands::None(_) => run.remove_apart(LEAVING),
+            Hands::Clerk(_) | Hands::None(_) => run.remove_within(LEAVING),
         }
     }
 
@@ -134,7 +134,7 @@ impl<'a> Locking<'a> {
         evidence
     }
 
-    /// The same, while this process has no children yet: a clerk that it needs is there for this
+    /// Checks while this process has no children yet: a clerk that it needs is there for this
     /// check alone. A clerk for the run is forked after the guard. Without a check, a run whose
     /// heartbeats arrive counts as alive, as long as a process of its number seems to be its
     /// supervisor.
@@ -230,7 +230,6 @@ impl<'a> Locking<'a> {
 }
 
 /// What this host can prove about the run in the row that was read, for a process outside that run.
-#[must_use]
 pub fn evidence_of(directory: PathBuf, reading: &Reading, own: &SessionId) -> Evidence {
     let settings = LockSettings {
         directory: Some(directory),
@@ -251,7 +250,7 @@ fn another<'a>(
     Some((row, session, file))
 }
 
-/// Whether the row may still contain this session.
+/// True if the row may still contain this session.
 const fn may_be_in_row(ending: &Ending) -> bool {
     match ending {
         Ending::Ran { recorded, .. } => !*recorded,

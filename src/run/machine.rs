@@ -40,9 +40,9 @@ pub struct Limits {
     pub timeout: Option<Duration>,
     /// How long a refused session waits in the queue.
     pub wait: Wait,
-    /// Whether the run takes locks that prove whether it is alive.
+    /// True if the run takes locks that prove whether it is alive.
     pub locks: bool,
-    /// Whether the job ends as soon as an operator hands the token off to another client; otherwise
+    /// True if the job ends as soon as an operator hands the token off to another client; otherwise
     /// that client gets the token after the job has ended by itself.
     pub yields: bool,
 }
@@ -146,7 +146,6 @@ pub struct Machine {
 
 impl Machine {
     /// A run before its first look. The first [`Event::Tick`] makes it look.
-    #[must_use]
     pub fn new(claim: Claim, limits: Limits) -> Self {
         Self {
             claim,
@@ -194,7 +193,6 @@ impl Machine {
     }
 
     /// When the machine must be given a [`Event::Tick`] at the latest.
-    #[must_use]
     pub fn wake_at(&self) -> Option<Moment> {
         match &self.phase {
             Phase::Seeking(seeking) => seeking.wake_at(&self.claim, self.limits.wait),
@@ -204,14 +202,12 @@ impl Machine {
         }
     }
 
-    /// Whether the run has no token yet and still seeks one.
-    #[must_use]
+    /// True if the run has no token yet and still seeks one.
     pub const fn seeks(&self) -> bool {
         matches!(self.phase, Phase::Seeking(_))
     }
 
     /// Until when the guard is to expect the job's start, while the token is requested.
-    #[must_use]
     pub fn start_by(&self, now: Moment) -> Option<Moment> {
         match &self.phase {
             Phase::Seeking(seeking) => seeking.start_by(&self.claim, now),
@@ -219,8 +215,7 @@ impl Machine {
         }
     }
 
-    /// Whether [`Event::Notified`] would lead to a look: only then is the store's notifier polled.
-    #[must_use]
+    /// True if [`Event::Notified`] would lead to a look: only then is the store's notifier polled.
     pub fn listens(&self) -> bool {
         match &self.phase {
             Phase::Seeking(seeking) => seeking.listens(),
@@ -229,7 +224,6 @@ impl Machine {
     }
 
     /// How the run ended; `None` while it goes on.
-    #[must_use]
     pub const fn ending(&self) -> Option<&Ending> {
         match &self.phase {
             Phase::Ended(ending) => Some(ending),
@@ -242,7 +236,6 @@ impl Machine {
         self.claim.nested_in = None;
     }
 
-    #[must_use]
     pub const fn claim(&self) -> &Claim {
         &self.claim
     }

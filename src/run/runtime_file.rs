@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::sys::file::{NO_FOLLOW, NO_WAIT};
 use crate::sys::ofd;
-use crate::sys::open_flags::{NO_FOLLOW, NO_WAIT};
 use crate::sys::user::effective_id;
 use crate::token::{GroupName, SessionId};
 
@@ -100,7 +100,7 @@ impl RuntimeFile {
         self.0.write_all(&contents.text()?)
     }
 
-    /// Whether this is the file at `path`.
+    /// True if this is the file at `path`.
     ///
     /// # Errors
     /// Those of the file system.
@@ -113,7 +113,7 @@ impl RuntimeFile {
         }
     }
 
-    /// Whether the file may still have these contents: the length matches.
+    /// True if the file may still have these contents: the length matches.
     ///
     /// # Errors
     /// Those of the file system.

@@ -65,9 +65,9 @@ struct Scenario {
     timings: [Timing; 2],
     /// The expected client, which wants the token back.
     expected: Option<usize>,
-    /// Whether runs have lock files.
+    /// True if runs have lock files.
     locks: bool,
-    /// Whether jobs leave processes behind.
+    /// True if jobs leave processes behind.
     leftovers: bool,
     acts: &'static [&'static str],
     /// Which client's sessions wait in the queue.

@@ -6,12 +6,9 @@
 //! that the newest ones are found without reading the others. Keys are readable texts: `:` separates
 //! their parts, and is escaped in names.
 
-pub mod memory;
-
 mod entries;
 mod keys;
 mod marks;
-mod outputs;
 mod pruning;
 mod queue;
 mod records;
@@ -31,19 +28,14 @@ pub trait Kv: Send {
     /// The store's name in messages. It never holds a password.
     fn name(&self) -> &str;
 
-    /// Whether the ticks of its time come from a clock that nobody can set.
+    /// True if the ticks of its time come from a clock that is never set.
     fn has_ticks(&self) -> bool;
 
     /// Reads entries and the store's time, in one snapshot.
-    ///
-    /// # Errors
-    /// If the store can't be read.
     fn get(&mut self, asked: &[Ask]) -> Result<Found, StoreError>;
 
-    /// Compares and writes, as one transaction, and reads in the same one.
-    ///
-    /// # Errors
-    /// If it is unknown whether the commit happened, or will.
+    /// Compares and writes, as one transaction, and reads in the same one. An error means that it is
+    /// unknown whether the commit happened, or will.
     fn commit(&mut self, commit: &Commit) -> Result<Committed, StoreError>;
 
     /// The longest time of a call, if the server is on this host ([`super::Store::limit_of_near`]).
@@ -83,7 +75,7 @@ pub struct Part {
     pub list: String,
     /// The lowest and the highest rank.
     pub ranks: (i64, i64),
-    /// Whether the highest rank comes first.
+    /// True if the highest rank comes first.
     pub newest_first: bool,
     /// How many are left out at first.
     pub skip: u32,
@@ -124,7 +116,7 @@ pub struct Found {
 pub struct Server {
     /// Its incarnation, if it reports one. Another incarnation has another clock epoch.
     pub incarnation: Option<Incarnation>,
-    /// Whether the store's commits survive a crash, by its present settings.
+    /// True if the store's commits survive a crash, by its present settings.
     pub durable: bool,
     /// What counts as served without a note: nothing, unless the store certainly has no past, or has
     /// certainly kept it for so long.
@@ -143,7 +135,7 @@ pub struct Commit {
     pub puts: Vec<Put>,
     /// The entries to remove, if present.
     pub deletes: Vec<Delete>,
-    /// Whether it grants a token: a store that may remove one by itself refuses.
+    /// True if it grants a token: a store that may remove one by itself refuses.
     pub grants: bool,
     /// After this time, and in another clock epoch, nothing happens.
     pub until: Option<Until>,
@@ -158,11 +150,11 @@ pub struct Commit {
 pub struct Put {
     pub key: String,
     pub version: String,
-    /// Its fields; those of another name stay as they are.
+    /// Fields of another name stay as they are.
     pub fields: Fields,
-    /// Whether it is stamped. A new one always is.
+    /// True if it is stamped. A new one always is.
     pub stamps: bool,
-    /// Whether a new one gets a number. An old one keeps its own.
+    /// True if a new one gets a number. An old one keeps its own.
     pub numbered: bool,
     /// The lists that it is in, with its rank there.
     pub lists: Vec<(String, Rank)>,
@@ -202,7 +194,7 @@ pub struct Committed {
     pub found: Found,
 }
 
-/// Whether a commit happened.
+/// What a commit did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// It happened.

@@ -9,6 +9,7 @@ pub mod host;
 pub mod options;
 pub mod secret;
 pub mod tls;
+pub mod verified_tls;
 
 pub(super) mod deadline;
 pub(super) mod dial;

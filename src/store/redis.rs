@@ -15,10 +15,8 @@ pub mod settings;
 mod fault;
 mod link;
 mod login;
-mod notify;
 mod reply;
 mod script;
-mod tls;
 
 #[cfg(test)]
 mod peer_tests;
@@ -32,8 +30,7 @@ pub(crate) mod test_server;
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::link::{Command, Session};
-use self::notify::Subscription;
+use self::link::{Command, Link, Session};
 use self::script::Scripts;
 use self::settings::Settings;
 use super::kv::{Ask, Commit, Committed, Found, Kv, KvStore};
@@ -52,10 +49,18 @@ pub struct RedisKv {
     timeout: Duration,
 }
 
+/// A subscription to a group's releases: a connection of its own, which only the server writes to.
+struct Subscription {
+    link: Link,
+    channel: String,
+}
+
+/// A subscription takes at most this part of a call's time: regular looks go on without it.
+const SUBSCRIBING: u32 = 2;
+
 impl RedisKv {
     /// Keys and values of a server that is connected to at the first request. A call takes at most
     /// `timeout`. `application`: the connection's name on the server.
-    #[must_use]
     pub fn new(settings: Settings, timeout: Duration, application: &str) -> Self {
         // The server takes neither blanks nor other than ASCII.
         let plain = |c: char| if c.is_ascii_graphic() { c } else { '_' };
@@ -71,11 +76,15 @@ impl RedisKv {
     }
 
     fn clear_notification(&mut self) {
-        let subscription = self.subscription.take();
-        self.subscription = subscription.and_then(|it| it.cleared(&mut self.connection));
+        // A connection that is over would notify for ever.
+        if let Some(it) = &mut self.subscription
+            && !self.connection.drain(&mut it.link)
+        {
+            self.subscription = None;
+        }
     }
 
-    /// The same, with another clock than the server's: a function `clock` of Lua's.
+    /// Replaces the server's clock by a function `clock` of Lua's.
     #[cfg(test)]
     pub(crate) fn with_clock(self, clock: &str) -> Self {
         Self {
@@ -130,16 +139,24 @@ impl Kv for RedisKv {
 
     fn subscribe(&mut self, channel: &str) {
         self.clear_notification();
-        if !self
+        if self
             .subscription
             .as_ref()
-            .is_some_and(|it| it.is_to(channel))
+            .is_none_or(|it| it.channel != channel)
         {
-            self.subscription = Subscription::to(channel, &mut self.connection, self.timeout);
+            let limit = self.timeout / SUBSCRIBING;
+            // Without a subscription, regular looks are what is left.
+            let link = self.connection.subscribe(limit, channel).ok();
+            self.subscription = link.map(|link| Subscription {
+                link,
+                channel: channel.to_owned(),
+            });
         }
     }
 
     fn notifier(&mut self) -> Option<Notifier> {
-        self.subscription.as_ref().map(Subscription::notifier)
+        // Readable when a message has come, and when the connection is over.
+        let subscription = self.subscription.as_ref()?;
+        Some(Notifier(Arc::clone(&subscription.link.socket)))
     }
 }

@@ -78,8 +78,8 @@ use super::sql::cell::{Cell, Column, Rows};
 use super::{Answer, Request};
 use super::{Store, StoreError, Trouble};
 use crate::sys::errno::Errno;
-use crate::sys::file_size;
-use crate::sys::open_flags::{NO_FOLLOW, NO_WAIT};
+use crate::sys::file::{NO_FOLLOW, NO_WAIT};
+use crate::sys::limits;
 use crate::token::StoreTime;
 
 /// How many pages the log has when a commit moves them to the database. Of 16, 64 and 200 pages of
@@ -243,7 +243,7 @@ impl SqliteStore {
     /// Does the work of `PRAGMA wal_autocheckpoint`, which would have to be parsed for each change.
     fn checkpoint_after_commits(&mut self) -> rusqlite::Result<()> {
         let spares_log = Arc::clone(&self.spares_log);
-        let most = log_pages(file_size::limit());
+        let most = log_pages(limits::file_size());
         self.connection
             .wal_hook(Some(move |log: &mut Wal, pages: c_int| {
                 if pages >= most && !spares_log.load(Ordering::Relaxed) {

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::{Answer, Notifier, Request, Store, StoreError};
-use crate::sys::eventfd::EventFlag;
+use crate::sys::events::EventFlag;
 
 /// After how long without a request a store is idle. A short run ends earlier, with the connection that
 /// it began with.

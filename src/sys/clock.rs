@@ -20,7 +20,6 @@ pub struct LocalClock {
 
 impl LocalClock {
     /// Starts to count now. It can't fail: the kernel has had both clocks since 2.6.39.
-    #[must_use]
     pub fn start() -> Self {
         Self {
             boot_origin: boottime(),
@@ -29,7 +28,6 @@ impl LocalClock {
     }
 
     /// How much time has passed since the start, suspended time included.
-    #[must_use]
     pub fn now(&self) -> Moment {
         self.moment_of(boottime(), monotonic_raw())
     }
@@ -42,13 +40,11 @@ impl LocalClock {
 }
 
 /// The milliseconds that CLOCK_BOOTTIME says, with the shift of this process's time namespace.
-#[must_use]
 pub fn boot_millis() -> i64 {
     millis(ClockId::CLOCK_BOOTTIME)
 }
 
 /// The milliseconds since 1970 by the wall clock.
-#[must_use]
 pub fn wall_millis() -> i64 {
     millis(ClockId::CLOCK_REALTIME)
 }

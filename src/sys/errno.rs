@@ -33,31 +33,27 @@ impl Errno {
 
 impl Errno {
     /// The error with this number.
-    #[must_use]
     pub const fn from_raw(number: i32) -> Self {
         Self(number)
     }
 
     /// The number in an error of the system's; `None` if it is another error.
-    #[must_use]
     pub fn of(error: &io::Error) -> Option<Self> {
         error.raw_os_error().map(Self)
     }
 
-    /// Its number.
-    #[must_use]
+    /// The number.
     pub const fn raw(self) -> i32 {
         self.0
     }
 
     /// What it means, in a few words: "No such file or directory".
-    #[must_use]
     pub fn description(self) -> &'static str {
         Known::from_raw(self.0).desc()
     }
 }
 
-/// Its name and what it means: "ENOENT: No such file or directory".
+/// The name and what it means: "ENOENT: No such file or directory".
 impl fmt::Display for Errno {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Known::from_raw(self.0).fmt(f)

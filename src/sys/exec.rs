@@ -22,7 +22,7 @@ const DEFAULT_PATH: &str = "/bin:/usr/bin";
 pub struct Program {
     /// The files to try, in order.
     candidates: Vec<CString>,
-    /// Whether there are several places where it may be.
+    /// True if there are several places where it may be.
     searched: bool,
     arguments: Vec<CString>,
     /// `NAME=value`, in place of variables of the same name.
@@ -52,7 +52,7 @@ impl Program {
         })
     }
 
-    /// The same with these variables set in its environment.
+    /// Sets these variables in the program's environment.
     ///
     /// # Errors
     /// EINVAL if one can't be passed on: its name is empty or contains a `=`, or there is a null
@@ -63,8 +63,7 @@ impl Program {
         Ok(self)
     }
 
-    /// The same from this file, whatever the first argument calls it.
-    #[must_use]
+    /// Takes the program from this file, whatever the first argument calls it.
     pub fn from_file(mut self, file: &CStr) -> Self {
         self.candidates = vec![file.to_owned()];
         self.searched = false;
@@ -94,7 +93,6 @@ impl Program {
 
     /// Executes it. Returns only if that is impossible, with the reason: ENOENT if
     /// there is no such program.
-    #[must_use]
     pub fn exec(&self) -> io::Error {
         let arguments = pointers(self.arguments.iter().map(|arg| arg.as_ptr()));
         let environment = self.environment();
@@ -149,7 +147,7 @@ fn not_found(denied: bool) -> io::Error {
     }
 }
 
-/// Whether the kernel would execute this file, by its kind and its rights.
+/// Checks if the kernel would execute this file, by its kind and its rights.
 fn usable(file: &CStr) -> Result<(), Errno> {
     access(file, AccessFlags::X_OK)?;
     let kind = SFlag::from_bits_truncate(stat(file)?.st_mode) & SFlag::S_IFMT;

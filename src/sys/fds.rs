@@ -79,9 +79,8 @@ pub fn let_go_of_inherited() {
     }
 }
 
-/// Whether this process inherited a stdout. A replacement by [`fill_standard`] closes on exec; an
+/// True if this process inherited a stdout. A replacement by [`fill_standard`] closes on exec; an
 /// inherited one does not.
-#[must_use]
 pub fn has_stdout() -> bool {
     is_inherited(libc::STDOUT_FILENO)
 }
@@ -104,9 +103,6 @@ fn is_inherited_pipe(fd: RawFd) -> bool {
 }
 
 /// Lets a descriptor stay open in programs that are executed from now on.
-///
-/// # Errors
-/// Those of fcntl(2), which has no reason to fail.
 pub fn keep_on_exec(fd: BorrowedFd<'_>) -> io::Result<()> {
     fcntl(fd, FcntlArg::F_SETFD(FdFlag::empty()))?;
     Ok(())
@@ -120,9 +116,6 @@ const OUT_OF_THE_WAY: [RawFd; 5] = [256, 128, 64, 32, 16];
 /// Passes a duplicate of a descriptor to the next program that this process executes, with a number
 /// that the program is unlikely to use. Not closed here: only for a process that is about to
 /// execute a program.
-///
-/// # Errors
-/// Those of fcntl(2), which has no reason to fail.
 pub fn hand_down(fd: BorrowedFd<'_>) -> io::Result<()> {
     for least in OUT_OF_THE_WAY {
         match fcntl(fd, FcntlArg::F_DUPFD(least)) {
@@ -189,6 +182,11 @@ fn is_open(fd: RawFd) -> bool {
 fn open_null() -> io::Result<std::os::fd::OwnedFd> {
     let flags = OFlag::O_RDWR | OFlag::O_CLOEXEC | OFlag::O_NOCTTY;
     Ok(open("/dev/null", flags, Mode::empty())?)
+}
+
+/// Writes to stderr past the lock of the standard library, by one write(2): it waits for no other thread. Returns how many were written.
+pub fn write_past_locks(bytes: &[u8]) -> io::Result<usize> {
+    Ok(nix::unistd::write(io::stderr(), bytes)?)
 }
 
 #[cfg(test)]

@@ -19,9 +19,9 @@ pub struct FileSystem {
 /// What is known about a file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Known {
-    /// Its locks and shared mappings hold for every process of the host.
+    /// Locks and shared mappings hold for every process of the host.
     Local(&'static str),
-    /// Its locks or shared mappings can't be trusted.
+    /// Locks or shared mappings can't be trusted.
     Untrusted(&'static str),
     Nothing,
 }
@@ -66,7 +66,6 @@ const fn known(magic: u32) -> Known {
 
 impl FileSystem {
     /// The file system with this magic number.
-    #[must_use]
     pub const fn from_magic(magic: u32) -> Self {
         Self { magic }
     }
@@ -85,35 +84,29 @@ impl FileSystem {
     }
 
     /// The file system that an open file lies on.
-    ///
-    /// # Errors
-    /// Those of fstatfs(2), which has no reason to fail.
     pub fn of_file(file: impl AsFd) -> io::Result<Self> {
         Ok(Self::of(&fstatfs(file)?))
     }
 
-    /// Whether it is the overlay file system: that of a container's own layer,
+    /// True if it is the overlay file system: that of a container's own layer,
     /// which no other container sees.
-    #[must_use]
     pub const fn is_overlay(self) -> bool {
         self.magic == OVERLAY
     }
 
-    /// Whether it is procfs, whose links lead to what is open.
-    #[must_use]
+    /// True if it is procfs, whose links lead to what is open.
     pub const fn is_procfs(self) -> bool {
         self.magic == PROC
     }
 
-    /// Whether its locks and shared mappings hold for every process of the host. An unknown file
+    /// True if its locks and shared mappings hold for every process of the host. An unknown file
     /// system is not trusted.
-    #[must_use]
     pub const fn is_local(self) -> bool {
         matches!(known(self.magic), Known::Local(_))
     }
 }
 
-/// Its name; its number where it is unknown.
+/// The name; the number of an unknown one.
 impl fmt::Display for FileSystem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match known(self.magic) {
@@ -133,9 +126,6 @@ pub struct Volume {
 
 impl Volume {
     /// The one that a path lies on.
-    ///
-    /// # Errors
-    /// As [`FileSystem::of_path`].
     pub fn of_path(path: &Path) -> Result<Self, Errno> {
         let found = statfs(path)?;
         Ok(Self {
@@ -147,7 +137,6 @@ impl Volume {
 
 /// The number of the mount that a path lies on; `None` if the kernel (before 5.8) does not
 /// tell.
-#[must_use]
 pub fn mount_of(path: &Path) -> Option<u64> {
     let found = statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
     let known = found.stx_mask & StatxFlags::MNT_ID.bits() != 0;

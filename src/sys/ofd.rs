@@ -23,9 +23,6 @@ pub fn lock(file: BorrowedFd<'_>, byte: u8) -> io::Result<()> {
 }
 
 /// Releases a lock, even if other processes have a descriptor of this open file description.
-///
-/// # Errors
-/// Those of fcntl(2), which has no reason to fail.
 pub fn unlock(file: BorrowedFd<'_>, byte: u8) -> io::Result<()> {
     let mut lock = exclusive(byte);
     lock.l_type = libc::F_UNLCK as libc::c_short;
@@ -33,7 +30,7 @@ pub fn unlock(file: BorrowedFd<'_>, byte: u8) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether another open file description has locked this byte of the file. Nothing
+/// True if another open file description has locked this byte of the file. Nothing
 /// is locked or written, not even for a moment.
 ///
 /// # Errors

@@ -32,7 +32,6 @@ pub struct Target {
 
 impl Target {
     /// Opens the process that has `pid` now. `None` if there is none.
-    #[must_use]
     pub fn open(pid: i32) -> Option<Self> {
         // rustix panics on a negative number.
         let pid = Pid::from_raw(pid.max(0))?;
@@ -45,9 +44,8 @@ impl Target {
         }
     }
 
-    /// Its parent's pid; 0 if that is in another pid namespace. `None` if it was reaped, or
+    /// The parent's pid; 0 if that is in another pid namespace. `None` if it was reaped, or
     /// is hidden.
-    #[must_use]
     pub fn parent(&self) -> Option<i32> {
         let parent = self.fd.as_ref().and_then(parent_by);
         let pid = self.pid.as_raw_pid();

@@ -33,9 +33,6 @@ impl Outlet {
     }
 
     /// Reads what is there, at most as much as fits.
-    ///
-    /// # Errors
-    /// Those of read(2), which has no reason to fail.
     pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<Flow> {
         loop {
             return match self.0.read(buffer) {
@@ -49,7 +46,6 @@ impl Outlet {
     }
 
     /// How many bytes are in the pipe.
-    #[must_use]
     pub fn filled(&self) -> usize {
         let count = ioctl_fionread(&self.0).unwrap_or_default();
         usize::try_from(count).unwrap_or(usize::MAX)
@@ -64,9 +60,6 @@ impl AsFd for Outlet {
 
 /// Makes a descriptor the stdout and the stderr of this process, and of the program that it
 /// executes.
-///
-/// # Errors
-/// Those of dup2(2), which has no reason to fail.
 pub fn print_to(fd: BorrowedFd<'_>) -> io::Result<()> {
     dup2_stdout(fd)?;
     dup2_stderr(fd)?;

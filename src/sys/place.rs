@@ -127,7 +127,6 @@ impl Place {
     }
 
     /// The whole path without symbolic links.
-    #[must_use]
     pub fn path(&self) -> PathBuf {
         let mut path = self.directory.path.clone();
         path.extend(&self.names);
@@ -172,7 +171,7 @@ impl Directory {
         Self::make_and(path, |_| Ok(()))
     }
 
-    /// The same for directories that survive a power cut.
+    /// Makes directories as [`Self::make`] does, which survive a power cut.
     ///
     /// # Errors
     /// As [`Self::make`], and those of fsync(2).
@@ -200,22 +199,16 @@ impl Directory {
         Ok(directory)
     }
 
-    /// Its path, without symbolic links.
-    #[must_use]
+    /// The path, without symbolic links.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// # Errors
-    /// Those of fstat(2), which has no reason to fail.
     pub fn metadata(&self) -> io::Result<Metadata> {
         self.file.metadata()
     }
 
     /// How it is shared.
-    ///
-    /// # Errors
-    /// Those of [`Self::metadata`].
     pub fn sharing(&self) -> io::Result<Sharing> {
         Ok(Sharing::of(&self.metadata()?))
     }
@@ -231,9 +224,6 @@ impl Directory {
     }
 
     /// What has this name, for its metadata.
-    ///
-    /// # Errors
-    /// Those of open(2).
     pub fn look(&self, name: &OsStr) -> io::Result<File> {
         Ok(openat(&self.file, name, LOOK, Mode::empty())?.into())
     }
@@ -283,15 +273,12 @@ impl Directory {
     }
 
     /// Makes a file that was not there, with these permissions less those of the umask.
-    ///
-    /// # Errors
-    /// Those of open(2).
     pub fn create(&self, name: &OsStr, mode: u32) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | PLAIN;
         Ok(openat(&self.file, name, flags, Mode::from_raw_mode(mode))?.into())
     }
 
-    /// The same with exactly these permissions.
+    /// Makes a file that was not there, with exactly these permissions.
     ///
     /// # Errors
     /// Those of open(2) and fchmod(2).
@@ -304,17 +291,11 @@ impl Directory {
     }
 
     /// Gives a file another name, in the place of what has it.
-    ///
-    /// # Errors
-    /// Those of rename(2).
     pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         Ok(renameat(&self.file, from, &self.file, to)?)
     }
 
     /// Removes a file, if it is there.
-    ///
-    /// # Errors
-    /// Those of unlink(2).
     pub fn remove(&self, name: &OsStr) -> io::Result<()> {
         match unlinkat(&self.file, name, AtFlags::empty()) {
             Err(errno) if errno != rustix::io::Errno::NOENT => Err(errno.into()),

@@ -20,7 +20,6 @@ pub struct Ready<N>(Vec<N>);
 
 impl<'a, N: Copy + PartialEq> Sources<'a, N> {
     /// No source.
-    #[must_use]
     pub const fn new() -> Self {
         Self {
             names: Vec::new(),
@@ -29,7 +28,6 @@ impl<'a, N: Copy + PartialEq> Sources<'a, N> {
     }
 
     /// Adds a source; `None` adds nothing.
-    #[must_use]
     pub fn and(mut self, name: N, fd: impl Into<Option<BorrowedFd<'a>>>) -> Self {
         if let Some(fd) = fd.into() {
             self.names.push(name);
@@ -62,22 +60,18 @@ impl<N: Copy + PartialEq> Default for Sources<'_, N> {
 }
 
 impl<N: PartialEq> Ready<N> {
-    /// Whether this source is ready.
-    #[must_use]
+    /// True if this source is ready.
     pub fn has(&self, name: &N) -> bool {
         self.0.contains(name)
     }
 }
 
 /// Waits until a descriptor can be read, as [`Sources::wait`] does.
-///
-/// # Errors
-/// As [`Sources::wait`].
 pub fn wait_readable(fd: BorrowedFd<'_>, limit: Option<Duration>) -> io::Result<()> {
     Sources::new().and((), fd).wait(limit).map(|_| ())
 }
 
-/// Whether a descriptor takes a write within this time, or ever; false if unknown.
+/// True if a descriptor takes a write within this time, or ever; false if unknown.
 pub fn is_writable(fd: BorrowedFd<'_>, limit: Option<Duration>) -> bool {
     let mut fds = [PollFd::new(fd, PollFlags::POLLOUT)];
     poll(&mut fds, timeout(limit)).is_ok_and(|ready| ready > 0)

@@ -1,21 +1,27 @@
-//! Processes: to make one, to name one, to leave one.
+//! Processes: to make one, to name one, to leave one, and to have one make a system call that may hang.
 
 #![allow(unsafe_code)]
 
 use std::ffi::CStr;
+use std::ffi::CString;
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::time::Duration;
 
 use nix::libc;
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::unistd::{self, ForkResult};
 
+use super::wait::ends_within;
+
 /// Which side of a fork this is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Forked {
     /// The process that forked.
     Parent {
-        /// Its new child's pid.
+        /// The new child's pid.
         child: i32,
     },
     /// The new process.
@@ -41,15 +47,11 @@ pub fn fork() -> io::Result<Forked> {
 
 /// Excludes this process's memory from core dumps, and hides it from other processes of its user. A
 /// program that it executes is not affected, nor is any limit.
-///
-/// # Errors
-/// Those of prctl(2).
 pub fn forbid_core_dumps() -> io::Result<()> {
     Ok(prctl::set_dumpable(false)?)
 }
 
-/// Whether this process has one thread only, as far as is known.
-#[must_use]
+/// True if this process has one thread only, as far as is known.
 pub fn has_one_thread() -> bool {
     // unshare(2): "CLONE_THREAD can be specified if the caller is single threaded;
     // in this case it has no effect". A sandbox may forbid the call: then nothing
@@ -75,9 +77,6 @@ pub fn become_subreaper() -> io::Result<()> {
 }
 
 /// Sets the name of this process in ps(1) and killall(1); the kernel truncates it to 15 bytes.
-///
-/// # Errors
-/// Those of prctl(2).
 pub fn set_name(name: &CStr) -> io::Result<()> {
     Ok(prctl::set_name(name)?)
 }
@@ -85,9 +84,6 @@ pub fn set_name(name: &CStr) -> io::Result<()> {
 /// Makes the kernel kill this process when its parent ends. The setting survives an exec, except of
 /// a set-user-ID program, and not a fork. The parent may be gone already: compare [`parent_pid`]
 /// afterwards.
-///
-/// # Errors
-/// Those of prctl(2).
 pub fn die_with_parent() -> io::Result<()> {
     Ok(prctl::set_pdeathsig(Signal::SIGKILL)?)
 }
@@ -98,28 +94,22 @@ pub fn leave_session() {
 }
 
 /// This process's pid, as its own pid namespace counts.
-#[must_use]
 pub fn pid() -> i32 {
     unistd::getpid().as_raw()
 }
 
 /// The parent's pid; 0 if it is in another pid namespace.
-#[must_use]
 pub fn parent_pid() -> i32 {
     unistd::getppid().as_raw()
 }
 
 /// The process group of a process, 0 for this one's. `None` if there is no such process.
-#[must_use]
 pub fn group_of(pid: i32) -> Option<i32> {
     let group = unistd::getpgid(Some(unistd::Pid::from_raw(pid))).ok()?;
     Some(group.as_raw())
 }
 
 /// The host's name.
-///
-/// # Errors
-/// What gethostname(2) says.
 pub fn host_name() -> io::Result<String> {
     Ok(unistd::gethostname()?.to_string_lossy().into_owned())
 }
@@ -151,6 +141,32 @@ pub fn signal_parent(signal: i32) -> io::Result<()> {
     }
 }
 
+/// Removes a file, in a process of its own: a process that waits in the kernel for a file system can't even be
+/// killed. What takes longer than `limit` happens later, or not at all.
+pub fn remove_file_within(limit: Duration, path: &Path) {
+    let Ok(path) = CString::new(path.as_os_str().as_bytes()) else {
+        return;
+    };
+    // SAFETY: until it leaves, the child makes system calls and nothing else, which is
+    // allowed however many threads this process has.
+    match unsafe { libc::fork() } {
+        // No process can be created: the file stays.
+        -1 => {}
+        0 => {
+            // It may outlive this process, and must keep none of its descriptors open.
+            // SAFETY: it takes numbers only.
+            unsafe { libc::syscall(libc::SYS_close_range, 0u32, u32::MAX, 0u32) };
+            // SAFETY: it is a string that lives until the child leaves.
+            unsafe { libc::unlink(path.as_ptr()) };
+            exit_now(0)
+        }
+        child if ends_within(child, limit) => {}
+        child => {
+            let _ = signal_child(child, libc::SIGKILL);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -176,5 +192,14 @@ mod tests {
     fn the_own_group_is_known() {
         assert_eq!(group_of(0), group_of(pid()));
         assert!(group_of(pid()).is_some());
+    }
+
+    #[test]
+    fn a_file_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, "x").unwrap();
+        remove_file_within(Duration::from_secs(60), &path);
+        assert!(!path.exists());
     }
 }

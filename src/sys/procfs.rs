@@ -10,11 +10,11 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
     pub pid: i32,
-    /// Its name, at most 15 bytes, made printable.
+    /// The name, at most 15 bytes, made printable.
     pub name: String,
     /// The kernel's letter for its state: R, S, D, T, Z and so on.
     pub state: char,
-    /// Its parent's pid; 0 if that is in another pid namespace.
+    /// The parent's pid; 0 if that is in another pid namespace.
     pub parent: i32,
     /// How many threads it has.
     pub threads: u64,
@@ -24,15 +24,13 @@ pub struct Process {
 }
 
 impl Process {
-    /// Whether it still runs code. A process whose first thread has ended looks
+    /// True if it still runs code. A process whose first thread has ended looks
     /// like a zombie while its other threads go on.
-    #[must_use]
     pub fn is_alive(&self) -> bool {
         !matches!(self.state, 'Z' | 'X' | 'x') || self.threads > 1
     }
 
     /// Reads the text of `/proc/PID/stat`. `None` if it is not of that form.
-    #[must_use]
     pub fn parse(stat: &[u8]) -> Option<Self> {
         // The name is in parentheses and may contain anything, including parentheses, spaces and
         // line breaks. No later field contains a parenthesis.
@@ -69,16 +67,14 @@ pub fn read_short(path: &str) -> io::Result<String> {
     }
 }
 
-/// Whether /proc exists and shows the pid namespace of this process. In any other its pids would
+/// True if /proc exists and shows the pid namespace of this process. In any other its pids would
 /// mean other processes.
-#[must_use]
 pub fn is_ours() -> bool {
     let own = fs::read_link("/proc/self");
     own.is_ok_and(|own| own == Path::new(&super::process::pid().to_string()))
 }
 
 /// The process that has `pid` now. `None` if there is none, or if it is hidden.
-#[must_use]
 pub fn process(pid: i32) -> Option<Process> {
     // The kernel returns the whole line, of less than 400 bytes, to the first read that has room
     // for it. This file is read more often than any other.
@@ -88,8 +84,7 @@ pub fn process(pid: i32) -> Option<Process> {
     Process::parse(line.get(..length)?)
 }
 
-/// Whether another process is alive that has this one's name. `false` also if it is hidden.
-#[must_use]
+/// True if another process is alive that has this one's name. `false` also if it is hidden.
 pub fn is_namesake(pid: i32) -> bool {
     let own = super::process::pid();
     let Some(other) = process(pid).filter(|other| other.is_alive() && other.pid != own) else {
@@ -100,7 +95,6 @@ pub fn is_namesake(pid: i32) -> bool {
 
 /// How long a process has run on a processor since it began. `None` if there is no such process, or
 /// the kernel does not report it.
-#[must_use]
 pub fn run_time(pid: i32) -> Option<Duration> {
     // The first number is in nanoseconds.
     let line = read_short(&format!("/proc/{pid}/schedstat")).ok()?;
@@ -125,7 +119,6 @@ pub fn processes() -> io::Result<Vec<Process>> {
 ///
 /// A child that appears or ends meanwhile may hide another: for a complete list, repeat until
 /// nothing is new.
-#[must_use]
 pub fn child_pids(pid: i32) -> Option<Vec<i32>> {
     Some(Children::of(pid)?.collect())
 }
@@ -140,7 +133,6 @@ pub struct Children {
 
 impl Children {
     /// The children of this process. `None` as for [`child_pids`].
-    #[must_use]
     pub fn of(pid: i32) -> Option<Self> {
         let threads = format!("/proc/{pid}/task");
         // A directory has links from itself, from its parent, and from each of its subdirectories.
@@ -183,8 +175,7 @@ fn list_of(thread: &Path) -> Option<Vec<io::Split<BufReader<File>>>> {
 /// How much the kernel returns at a time.
 const PAGE: usize = 4096;
 
-/// Whether this kernel shows the children of a process (CONFIG_PROC_CHILDREN).
-#[must_use]
+/// True if this kernel shows the children of a process (CONFIG_PROC_CHILDREN).
 pub fn shows_children() -> bool {
     Path::new("/proc/thread-self/children").exists()
 }

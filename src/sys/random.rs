@@ -14,9 +14,6 @@ pub fn bits64() -> io::Result<u64> {
 }
 
 /// 128 random bits.
-///
-/// # Errors
-/// As [`bits64`].
 pub fn bits128() -> io::Result<u128> {
     Ok(u128::from_ne_bytes(bytes()?))
 }

@@ -24,7 +24,6 @@ pub struct ServiceManager {
 
 impl ServiceManager {
     /// The manager that the environment names, if there is one.
-    #[must_use]
     pub fn of_environment() -> Option<Self> {
         let variable = |name: &str| std::env::var_os(name);
         let number = |name: &str| variable(name)?.to_str()?.parse::<u64>().ok();

@@ -31,7 +31,6 @@ pub enum Sharing {
 
 impl Sharing {
     /// How a directory is shared.
-    #[must_use]
     pub fn of(directory: &Metadata) -> Self {
         Self::of_mode(directory.mode())
     }
@@ -45,7 +44,6 @@ impl Sharing {
     }
 
     /// The permissions of a file, whatever the umask is.
-    #[must_use]
     pub const fn file_mode(self) -> u32 {
         match self {
             Self::Private => 0o600,
@@ -54,7 +52,6 @@ impl Sharing {
     }
 
     /// The permissions of a directory, whatever the umask is.
-    #[must_use]
     pub const fn directory_mode(self) -> u32 {
         match self {
             Self::Private => 0o700,
@@ -63,19 +60,17 @@ impl Sharing {
     }
 }
 
-/// Whether only its owner may rename or remove what lies in a directory.
-#[must_use]
+/// True if only its owner may rename or remove what lies in a directory.
 pub fn is_sticky(directory: &Metadata) -> bool {
     directory.mode() & STICKY != 0
 }
 
-/// Whether it belongs to root or to the user that this process acts as.
-#[must_use]
+/// True if it belongs to root or to the user that this process acts as.
 pub fn is_own(found: &Metadata) -> bool {
     found.uid() == 0 || found.uid() == effective_id()
 }
 
-/// Whether another user may put files into a directory, except for root.
+/// True if another user may put files into a directory, except for root.
 fn is_open_to_others(directory: &Metadata) -> bool {
     !is_own(directory) || directory.mode() & (GROUP_WRITES | OTHERS_WRITE) != 0
 }
@@ -84,7 +79,6 @@ fn is_open_to_others(directory: &Metadata) -> bool {
 /// after the file's name. Another user may have given the name to a private file of this user's: what
 /// is written to it must be no secret to those who may write to the database, and must destroy
 /// nothing of others.
-#[must_use]
 pub fn objection(
     found: &Metadata,
     database: &Metadata,
@@ -106,8 +100,7 @@ pub fn objection(
         .then_some("does not belong to the users of the database")
 }
 
-/// The same for a directory of theirs, within this one.
-#[must_use]
+/// Why a directory, within this one, can't be one of the users of a database.
 pub fn objection_to_directory(found: &Metadata, parent: &Metadata) -> Option<&'static str> {
     let is_of_its_users = match Sharing::of(parent) {
         Sharing::Group => found.mode() & GROUP == GROUP && found.gid() == parent.gid(),

@@ -1,4 +1,5 @@
-//! Signals: the inherited dispositions, the signals that tokenrun handles, and how they are read.
+//! Signals: their numbers, the inherited dispositions, the signals that tokenrun handles, and how they
+//! are read.
 
 #![allow(unsafe_code)]
 
@@ -12,8 +13,21 @@ use nix::sys::signal::{
 };
 use nix::sys::signalfd::{self, SfdFlags};
 
-use super::file_size::FileSizeLimit;
-use super::signal_numbers::asks_for_end;
+use super::limits::FileSizeLimit;
+
+pub const SIGCHLD: i32 = libc::SIGCHLD;
+pub const SIGCONT: i32 = libc::SIGCONT;
+pub const SIGHUP: i32 = libc::SIGHUP;
+pub const SIGINT: i32 = libc::SIGINT;
+pub const SIGKILL: i32 = libc::SIGKILL;
+pub const SIGQUIT: i32 = libc::SIGQUIT;
+pub const SIGTERM: i32 = libc::SIGTERM;
+pub const SIGTSTP: i32 = libc::SIGTSTP;
+
+/// True if this signal asks a process to end.
+pub const fn asks_for_end(signal: i32) -> bool {
+    matches!(signal, SIGTERM | SIGINT | SIGHUP | SIGQUIT)
+}
 
 /// The signals that tokenrun acts on or passes on to its job. Their numbers are
 /// the kernel's.
@@ -99,9 +113,6 @@ impl Inherited {
     /// [`Inherited::block`] they end this process at once.
     ///
     /// To be called first of all, by the only thread.
-    ///
-    /// # Errors
-    /// Those of sigaction(2), which has no reason to fail.
     pub fn look() -> io::Result<Self> {
         let mask = Mask::current()?;
         let mut ignored = SigSet::empty();
@@ -139,9 +150,6 @@ impl Inherited {
     }
 
     /// Takes [`Inherited::block`] back: a stop signal that has come meanwhile ends this process now.
-    ///
-    /// # Errors
-    /// Those of rt_sigprocmask(2), which has no reason to fail.
     pub fn unblock(&self) -> io::Result<()> {
         self.mask.set()
     }
@@ -171,8 +179,7 @@ impl Inherited {
         let _ = self.mask.set();
     }
 
-    /// Whether a stop signal has come and is not read yet. To be called after [`Inherited::block`].
-    #[must_use]
+    /// True if a stop signal has come and is not read yet. To be called after [`Inherited::block`].
     pub fn is_stopped(&self) -> bool {
         // SAFETY: all zeroes is a valid set, and it is overwritten.
         let mut pending: libc::sigset_t = unsafe { std::mem::zeroed() };
@@ -188,16 +195,8 @@ impl Inherited {
     }
 
     /// The limit on the size of files that this process was given.
-    #[must_use]
     pub const fn file_size(&self) -> FileSizeLimit {
         self.file_size
-    }
-
-    /// Whether a signal of [`PASSED`], by its number, was ignored at the start. It
-    /// stays ignored, and is never passed on.
-    #[must_use]
-    pub fn ignores(&self, signal: i32) -> bool {
-        Signal::try_from(signal).is_ok_and(|signal| self.ignored.contains(signal))
     }
 }
 
@@ -279,7 +278,7 @@ pub fn die_of(signal: i32) -> ! {
 /// A signal that has arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Received {
-    /// Its number.
+    /// The signal's number.
     pub signal: i32,
     /// The sender, as far as the kernel says; 0 for the kernel itself, or for a process of another
     /// pid namespace.
@@ -305,10 +304,7 @@ impl SignalFd {
         Self::reading(inherited, SigSet::empty())
     }
 
-    /// As [`SignalFd::new`], and reads SIGTSTP too, which must be blocked.
-    ///
-    /// # Errors
-    /// As [`SignalFd::new`].
+    /// A descriptor that reads SIGTSTP too, which must be blocked.
     pub fn with_stops(inherited: &Inherited) -> io::Result<Self> {
         Self::reading(inherited, SigSet::from(Signal::SIGTSTP))
     }
@@ -327,7 +323,6 @@ impl SignalFd {
     }
 
     /// The next signal that has arrived; `None` if there is none now.
-    #[must_use]
     pub fn read(&self) -> Option<Received> {
         // The read of a valid descriptor fails only when nothing is pending.
         let info = self.fd.read_signal().ok().flatten()?;

@@ -6,8 +6,7 @@ use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode;
 use nix::unistd::{getpgrp, tcgetpgrp};
 
-/// Whether this process's group is the foreground group of its terminal. False without a terminal.
-#[must_use]
+/// True if this process's group is the foreground group of its terminal. False without a terminal.
 pub fn is_in_foreground() -> bool {
     let flags = OFlag::O_RDONLY | OFlag::O_NOCTTY | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
     let Ok(terminal) = open("/dev/tty", flags, Mode::empty()) else {
@@ -24,13 +23,11 @@ pub struct Size {
 }
 
 /// The size of the terminal at stdout; `None` if there is no terminal.
-#[must_use]
 pub fn size_of_stdout() -> Option<Size> {
     size_of(std::io::stdout())
 }
 
 /// The size of the terminal at stderr; `None` if there is no terminal.
-#[must_use]
 pub fn size_of_stderr() -> Option<Size> {
     size_of(std::io::stderr())
 }

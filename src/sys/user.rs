@@ -6,7 +6,6 @@ use nix::unistd::{Uid, User, geteuid, getuid};
 
 /// The user's name, or its number if it has none; under sudo with the calling user. For display
 /// only, never for a decision: a user may set sudo's variables.
-#[must_use]
 pub fn name() -> String {
     let name = name_of(getuid().as_raw());
     let caller = std::env::var("SUDO_USER").ok();
@@ -18,7 +17,6 @@ pub fn name() -> String {
 }
 
 /// The name of the user with this number, or "uid" and the number if it has none.
-#[must_use]
 pub fn name_of(uid: u32) -> String {
     let found = User::from_uid(Uid::from_raw(uid)).ok().flatten();
     found.map_or_else(|| format!("uid {uid}"), |user| user.name)
@@ -34,7 +32,6 @@ pub struct Account {
 }
 
 /// The user that this process acts as; `None` if it is not in the list.
-#[must_use]
 pub fn effective() -> Option<Account> {
     let user = User::from_uid(geteuid()).ok()??;
     Some(Account {
@@ -44,13 +41,11 @@ pub fn effective() -> Option<Account> {
 }
 
 /// The number of the user that this process acts as.
-#[must_use]
 pub fn effective_id() -> u32 {
     geteuid().as_raw()
 }
 
-/// Whether this process has root's rights.
-#[must_use]
+/// True if this process has root's rights.
 pub fn is_root() -> bool {
     geteuid().is_root()
 }

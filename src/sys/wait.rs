@@ -26,7 +26,6 @@ pub enum Status {
 impl Status {
     /// Decodes the status of waitpid(2). `None` for a child that has not ended but stopped or
     /// continued.
-    #[must_use]
     pub fn from_raw(raw: i32) -> Option<Self> {
         if libc::WIFEXITED(raw) {
             Some(Self::Exited(libc::WEXITSTATUS(raw)))
@@ -52,9 +51,6 @@ pub enum Waited {
 }
 
 /// Reaps the child `pid` if it has ended.
-///
-/// # Errors
-/// Those of waitpid(2), which has no reason to fail.
 pub fn try_wait(pid: i32) -> io::Result<Waited> {
     if pid <= 0 {
         return Ok(Waited::NoChild);
@@ -85,7 +81,7 @@ pub fn wait_for(pid: i32) -> io::Result<Status> {
 const FIRST_PAUSE: Duration = Duration::from_micros(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
-/// Whether the child `pid` ends within this time; reaps it. A child that is reaped already has
+/// True if the child `pid` ends within this time; reaps it. A child that is reaped already has
 /// ended.
 pub fn ends_within(pid: i32, limit: Duration) -> bool {
     let started = Instant::now();
@@ -125,9 +121,6 @@ pub enum Left {
 
 /// Reaps ended children, at most `most`, and passes each to `on`: others may end as fast as they
 /// are reaped, without end.
-///
-/// # Errors
-/// As [`try_wait`].
 pub fn reap(most: usize, mut on: impl FnMut(i32, Status)) -> io::Result<Left> {
     for _ in 0..most {
         match try_wait_any()? {
@@ -139,9 +132,8 @@ pub fn reap(most: usize, mut on: impl FnMut(i32, Status)) -> io::Result<Left> {
     Ok(Left::Unknown)
 }
 
-/// Whether the child `pid` has not ended. Reaps nothing. `None`: it is no child, or the kernel does not
+/// True if the child `pid` has not ended. Reaps nothing. `None`: it is no child, or the kernel does not
 /// say.
-#[must_use]
 pub fn is_running(pid: i32) -> Option<bool> {
     let id = libc::id_t::try_from(pid).ok()?;
     let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
@@ -169,10 +161,7 @@ fn look(kind: libc::idtype_t, id: libc::id_t, flags: i32) -> io::Result<Option<l
     Ok((info.si_signo != 0).then_some(info))
 }
 
-/// Whether this process has any child, ended or not. Reaps nothing.
-///
-/// # Errors
-/// Those of waitid(2), which has no reason to fail.
+/// True if this process has any child, ended or not. Reaps nothing.
 pub fn has_children() -> io::Result<bool> {
     match look_for_any() {
         Ok(_) => Ok(true),
@@ -181,8 +170,7 @@ pub fn has_children() -> io::Result<bool> {
     }
 }
 
-/// Whether this process has children none of which has ended. Reaps nothing.
-#[must_use]
+/// True if this process has children none of which has ended. Reaps nothing.
 pub fn has_only_living_children() -> bool {
     look_for_any().is_ok_and(|found| found.is_none())
 }

@@ -69,13 +69,12 @@ pub struct Look<'a> {
 pub struct QueuePosition {
     /// How many waiters come before.
     pub ahead: usize,
-    /// Whether this session itself is a waiter.
+    /// True if this session itself is a waiter.
     pub waiting: bool,
 }
 
 impl QueuePosition {
-    /// Whether this session is a waiter and none comes before it.
-    #[must_use]
+    /// True if this session is a waiter and none comes before it.
     pub const fn is_first(self) -> bool {
         self.waiting && self.ahead == 0
     }
@@ -95,7 +94,6 @@ pub enum Evidence {
 impl Evidence {
     /// What two locks prove: the supervisor's own, and the one that the guard
     /// holds and every process of the job inherits.
-    #[must_use]
     pub fn of_locks(run_lock_held: bool, job_lock_held: bool, holders: Vec<String>) -> Self {
         match (run_lock_held, job_lock_held) {
             (false, _) if is_mutant(Mutant::DeathOfSupervisorAlone) => Self::Dead,

@@ -64,13 +64,11 @@ impl Clause {
         Self::HeadStart,
     ];
 
-    #[must_use]
     pub const fn number(self) -> u8 {
         self as u8
     }
 
     /// The clause in words.
-    #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
             Self::ForgetfulStore => {

@@ -147,7 +147,6 @@ impl Counters {
 
     /// The runs that are over, by the word of their outcome. `running`: the last run is not over.
     /// The word `other` counts the runs that an older tokenrun ended without such counts.
-    #[must_use]
     pub fn by_outcome(&self, running: bool) -> [(&'static str, i64); 10] {
         let Self {
             succeeded,
@@ -280,14 +279,12 @@ impl BadDocument {
 }
 
 impl Document {
-    /// Whether only a newer program may grant this token or act on it.
-    #[must_use]
+    /// True if only a newer program may grant this token or act on it.
     pub const fn needs_newer_program(&self) -> bool {
         self.reader > VERSION
     }
 
     /// The JSON that a store keeps, with the run that holds the token.
-    #[must_use]
     pub fn to_json(&self, run: Option<&Run>) -> String {
         #[derive(Serialize)]
         struct Whole<'a> {
@@ -365,7 +362,7 @@ fn newer_run(run: Value) -> Result<Run, BadDocument> {
     Ok(run)
 }
 
-/// Whether this field alone is readable.
+/// Reads this field alone.
 fn understood(fields: &Others, field: &str) -> serde_json::Result<()> {
     let alone = fields
         .get(field)

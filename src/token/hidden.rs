@@ -30,9 +30,8 @@ const RANGES: [(char, char); 22] = [
     ('\u{e0000}', '\u{e0fff}'),
 ];
 
-/// Whether a character is invisible or changes how others are displayed: a control character, a
+/// True if a character is invisible or changes how others are displayed: a control character, a
 /// change of the writing direction, a blank other than the space.
-#[must_use]
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || RANGES
@@ -42,7 +41,6 @@ pub fn is_hidden(c: char) -> bool {
 
 /// A name in double quotes, so that it is not read as a word of the sentence around it, with its
 /// invisible characters escaped. An accent stays as it is where it belongs to a letter.
-#[must_use]
 pub fn quoted(name: &str) -> String {
     let mut shown = String::from('"');
     let mut after_letter = false;

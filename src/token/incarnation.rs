@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::act_record::ActRecord;
 use super::document::Others;
 use super::mutant::{Mutant, is_mutant};
 use super::names::{Incarnation, Version};
+use super::record::ActRecord;
 use super::row::Row;
 use super::time::WallTime;
 use super::time::{ClockEpoch, Stamp, StoreTime, Until};
@@ -33,7 +33,6 @@ impl Served {
     pub const NOTHING: Self = Self::For(Duration::ZERO);
 
     /// The time that is missing to this length.
-    #[must_use]
     pub const fn missing_to(self, length: Duration) -> Duration {
         match self {
             Self::For(served) => length.saturating_sub(served),
@@ -112,7 +111,7 @@ pub struct IncarnationNote {
     pub epoch: ClockEpoch,
     /// The store's time when the incarnation was first seen in that clock epoch.
     pub first_seen: Stamp,
-    /// Whether the store's commits would have survived a crash then.
+    /// True if the store's commits would have survived a crash then.
     pub durable_then: bool,
     /// The time that it had served before that, or that was verified since.
     pub served: Served,
@@ -125,7 +124,6 @@ pub struct IncarnationNote {
 
 impl IncarnationNote {
     /// The note of a store without a past: the transaction that makes the tables writes it.
-    #[must_use]
     pub fn of_new(
         incarnation: Incarnation,
         durable: bool,
@@ -144,7 +142,6 @@ impl IncarnationNote {
         }
     }
 
-    #[must_use]
     pub fn to_json(&self) -> String {
         // Maps have texts as keys, and numbers are whole: nothing in it can fail.
         serde_json::to_string(self).unwrap_or_default()
@@ -152,7 +149,6 @@ impl IncarnationNote {
 
     /// The stored note; the store keeps its version beside it. A malformed text counts as the note
     /// of another incarnation: the store must be observed, and the note is replaced.
-    #[must_use]
     pub fn from_json(text: &str, version: Version) -> Self {
         let note = serde_json::from_str(text).unwrap_or_else(|_| Self {
             version,
@@ -198,7 +194,7 @@ pub struct Observation {
 pub struct Memory {
     /// The store's incarnation; `None`: the store does not report one.
     pub incarnation: Option<Incarnation>,
-    /// Whether the store's commits survive a crash, by its present settings.
+    /// True if the store's commits survive a crash, by its present settings.
     pub durable: bool,
     /// The last note. A note that was itself restored names an incarnation that no longer exists.
     pub note: Option<IncarnationNote>,
@@ -221,7 +217,6 @@ impl Memory {
     };
 
     /// How long the present incarnation has been observed, and why that is necessary.
-    #[must_use]
     pub fn observed(&self, now: &StoreTime) -> (Served, Doubt) {
         let Some(note) = &self.note else {
             return match (self.unnoted, &self.incarnation) {
@@ -236,14 +231,15 @@ impl Memory {
         if !note.names(incarnation, now) {
             return self.carried(note, incarnation);
         }
-        let age = now.age_of(note.first_seen, Some(&note.epoch));
-        let age = Served::For(age.unwrap_or_default());
+        let age = now
+            .age_of(note.first_seen, Some(&note.epoch))
+            .unwrap_or_default();
+        let age = Served::For(age);
         (note.served.max(age), note.why)
     }
 
     /// The observation before a grant where a forgotten lease may last for this length; `None` if the
     /// store has been observed for long enough.
-    #[must_use]
     pub fn observation(&self, length: Duration, now: &StoreTime) -> Option<Observation> {
         let (served, doubt) = self.observed(now);
         let wait = served.missing_to(length.saturating_add(self.lag));
@@ -272,7 +268,6 @@ impl Memory {
     /// The note to write before any decision; `None` if the last note names this incarnation and
     /// clock epoch and promises no more than is kept, or the store does not report its incarnation. A note of
     /// the future is rewritten: the clock was set back, and the note has no age until it is where it was.
-    #[must_use]
     pub fn next_note(
         &self,
         now: &StoreTime,
@@ -326,9 +321,8 @@ impl Memory {
         })
     }
 
-    /// Whether the observation of the store began after the row's last grant, by the same clock:
+    /// True if the observation of the store began after the row's last grant, by the same clock:
     /// then another grant may have been forgotten, although the clock epoch does not show it.
-    #[must_use]
     pub fn is_newer_than_grant(&self, row: &Row) -> bool {
         let of_grant = row.document.granted_epoch.as_ref();
         let note = self
@@ -342,7 +336,6 @@ impl Memory {
     }
 
     /// This memory as if [`Self::next_note`] were written: for commands that only read.
-    #[must_use]
     pub fn noted(&self, now: &StoreTime) -> Self {
         let note = self.next_note(now, || Version::from_random(0));
         Self {
@@ -354,7 +347,6 @@ impl Memory {
     /// The note that records what a grant has verified: that the incarnation has existed for this
     /// length. So a restart that loses nothing does not begin the observation again. `None` if the
     /// note records it already, or the incarnation is younger.
-    #[must_use]
     pub fn raised(
         &self,
         now: &StoreTime,
@@ -375,7 +367,6 @@ impl Memory {
     }
 
     /// The swap from the last note to this one.
-    #[must_use]
     pub fn swap(&self, to: IncarnationNote, now: &StoreTime, limit: Duration) -> NoteSwap {
         NoteSwap {
             from: self.note.as_ref().map(|note| note.version),
@@ -386,7 +377,6 @@ impl Memory {
     }
 
     /// The note by which an operator declares that nothing was lost, or begins an observation.
-    #[must_use]
     pub fn judged(
         &self,
         incarnation: &Incarnation,

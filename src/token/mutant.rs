@@ -48,15 +48,14 @@ thread_local! {
     static ACTIVE: std::cell::Cell<Option<Mutant>> = const { std::cell::Cell::new(None) };
 }
 
-/// Whether the code acts on this mutant. Always `false` outside of tests.
+/// True if the code acts on this mutant. Always `false` outside of tests.
 #[cfg(not(test))]
 #[inline]
-#[must_use]
 pub(crate) const fn is_mutant(_: Mutant) -> bool {
     false
 }
 
-/// Whether the code acts on this mutant: a test has turned it on, on this thread.
+/// True if the code acts on this mutant: a test has turned it on, on this thread.
 #[cfg(test)]
 pub(crate) fn is_mutant(one: Mutant) -> bool {
     ACTIVE.get() == Some(one)

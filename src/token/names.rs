@@ -86,7 +86,6 @@ macro_rules! name {
                 visible(text).map(Self)
             }
 
-            #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -133,7 +132,6 @@ name!(
 
 impl SessionId {
     /// The id for 128 random bits.
-    #[must_use]
     pub fn from_random(bits: u128) -> Self {
         Self(format!("{bits:032x}"))
     }
@@ -148,19 +146,16 @@ pub struct Version(i64);
 
 impl Version {
     /// Makes a version of 64 random bits, of which 63 are used.
-    #[must_use]
     pub const fn from_random(bits: u64) -> Self {
         Self((bits >> 1).cast_signed())
     }
 
     /// The version that a store has recorded.
-    #[must_use]
     pub const fn from_stored(number: i64) -> Self {
         Self(number)
     }
 
     /// The number as a store records it.
-    #[must_use]
     pub const fn number(self) -> i64 {
         self.0
     }

@@ -3,12 +3,11 @@
 
 use std::time::Duration;
 
-use super::act_record::{ActRecord, Actor, RAISE};
 use super::document::{Handoff, Others, Pause};
 use super::incarnation::IncarnationNote;
 use super::mutant::{Mutant, is_mutant};
 use super::names::{ClientId, Fence, GroupName, Incarnation, Version};
-use super::record::RunRecord;
+use super::record::{ActRecord, Actor, RAISE, RunRecord};
 use super::row::{Row, State};
 use super::swap::{Swap, raised_fence};
 use super::time::{StoreTime, WallTime};
@@ -27,7 +26,6 @@ pub enum Judgement {
 
 impl Judgement {
     /// The act's word in history.
-    #[must_use]
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Settle(_) => "settle",
@@ -37,7 +35,6 @@ impl Judgement {
 
     /// The act's record in history. `None` if [`EVERY_GROUP`] is not a valid group name, which does
     /// not happen.
-    #[must_use]
     pub fn record(&self, note: &IncarnationNote, actor: Actor) -> Option<ActRecord> {
         Some(ActRecord {
             group: GroupName::new(EVERY_GROUP).ok()?,
@@ -80,7 +77,6 @@ pub enum Act {
 
 impl Act {
     /// The act's word in history.
-    #[must_use]
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Pause(_) => "pause",
@@ -96,7 +92,6 @@ impl Act {
     }
 
     /// The record in history of this act on a row that was read at `now`.
-    #[must_use]
     pub fn record(&self, row: &Row, now: &StoreTime, version: Version, actor: Actor) -> ActRecord {
         let fence = match self {
             Self::Raise(to) => raised_fence(row, now, *to),
@@ -150,7 +145,6 @@ pub enum Effect {
 }
 
 /// What an act does to a row that was read at `now`; the swap expires after `limit`.
-#[must_use]
 pub fn perform(act: &Act, row: &Row, now: &StoreTime, limit: Duration, version: Version) -> Effect {
     let mut to = row.clone();
     to.version = version;

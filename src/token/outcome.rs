@@ -46,15 +46,8 @@ macro_rules! words {
     ($type:ty { $($variant:ident => $word:literal),+ $(,)? }) => {
         impl $type {
             /// The word in stores, tables and JSON.
-            #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word),+ }
-            }
-
-            /// The value of a store's word.
-            #[must_use]
-            pub fn from_word(word: &str) -> Option<Self> {
-                match word { $($word => Some(Self::$variant),)+ _ => None }
             }
         }
 

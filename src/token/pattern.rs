@@ -16,21 +16,18 @@ impl GroupPattern {
     }
 
     /// The group, if this is a name without `*` and `?`.
-    #[must_use]
     pub fn name(&self) -> Option<&GroupName> {
         (!self.0.as_str().contains(['*', '?'])).then_some(&self.0)
     }
 
-    /// Whether a group has this name, or matches this pattern. A group whose name is the pattern
+    /// True if a group has this name, or matches this pattern. A group whose name is the pattern
     /// itself does, too.
-    #[must_use]
     pub fn matches(&self, group: &str) -> bool {
         let pattern: Vec<char> = self.0.as_str().chars().collect();
         let text: Vec<char> = group.chars().collect();
         self.0.as_str() == group || matches(&pattern, &text)
     }
 
-    #[must_use]
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
@@ -89,8 +86,7 @@ impl From<GroupName> for Groups {
 }
 
 impl Groups {
-    /// Whether a group is one of them.
-    #[must_use]
+    /// True if a group is one of them.
     pub fn has(&self, group: &str) -> bool {
         match self {
             Self::All => true,
@@ -99,7 +95,6 @@ impl Groups {
     }
 
     /// The group, if they are one name and no pattern.
-    #[must_use]
     pub fn single(&self) -> Option<&GroupName> {
         match self {
             Self::Matching(patterns) => match patterns.as_slice() {

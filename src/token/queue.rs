@@ -20,7 +20,6 @@ pub const LIVES: Duration = Duration::from_millis(2_500);
 
 /// The expiry of a heartbeat that is sent `passed` after the store's time was `seen`. A heartbeat
 /// that is under way for longer than [`LIVES`] proves nothing: its sender may be dead by then.
-#[must_use]
 pub fn expiry(seen: &StoreTime, passed: Duration, store_timeout: Duration) -> Until {
     seen.until(passed.saturating_add(store_timeout.min(LIVES)))
 }
@@ -33,7 +32,7 @@ pub const FORGOTTEN: Duration = Duration::from_mins(1);
 pub struct Waiter {
     pub session: SessionId,
     pub client: ClientId,
-    /// Whether the waiter takes the token back as the expected client.
+    /// True if the waiter takes the token back as the expected client.
     pub failback: bool,
 }
 
@@ -51,7 +50,6 @@ pub struct QueueEntry {
 
 impl Waiter {
     /// The waiter with this claim.
-    #[must_use]
     pub fn of(claim: &Claim) -> Self {
         Self {
             session: claim.session.clone(),
@@ -76,15 +74,13 @@ impl Waiter {
 }
 
 impl QueueEntry {
-    /// Whether the waiter is still in the queue. A heartbeat of another clock epoch does not count:
+    /// True if the waiter is still in the queue. A heartbeat of another clock epoch does not count:
     /// a live waiter sends the next within a second.
-    #[must_use]
     pub fn is_alive(&self, now: &StoreTime) -> bool {
         !self.lives_for(now).is_zero()
     }
 
     /// How much longer the waiter stays without a further heartbeat.
-    #[must_use]
     pub fn lives_for(&self, now: &StoreTime) -> Duration {
         let age = now.age_of(self.seen_at, Some(&self.epoch));
         age.map_or(Duration::ZERO, |age| LIVES.saturating_sub(age))
@@ -111,7 +107,6 @@ pub fn before<'a>(
 /// How long the claimant has observed the row says nothing about a waiter: each observes by itself, and a
 /// waiter takes the token when its own observation is over. So a waiter that must observe does not count.
 /// If it did, waiters that leave before the end of their observation would keep all others out.
-#[must_use]
 pub fn position(claim: &Claim, look: &Look<'_>, queue: &[QueueEntry]) -> QueuePosition {
     let first = Look {
         position: QueuePosition {

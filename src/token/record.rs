@@ -1,13 +1,14 @@
-//! The record that every run leaves in history.
+//! What history keeps: the record of every run, the end of its output, and acts of operators.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
 use super::document::Others;
-use super::names::{ClientId, Fence, GroupName, SessionId};
+use super::names::{ClientId, Fence, GroupName, Incarnation, SessionId, Version};
 use super::outcome::{GrantKind, Outcome};
 use super::row::{Row, State};
-use super::time::StoreTime;
-use super::time::WallTime;
+use super::time::{StoreTime, WallTime};
 
 /// How a run ended, reported by its own session.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -111,7 +112,6 @@ pub struct RunRecord {
 
 impl RunRecord {
     /// The run that holds a token; `None` if none does.
-    #[must_use]
     pub fn of(row: &Row) -> Option<Self> {
         let State::Running { client, run } = &row.state else {
             return None;
@@ -141,8 +141,7 @@ impl RunRecord {
     }
 
     /// The run that loses the token to another session: its own session has not reported its end.
-    /// Its last heartbeat is all that is known.
-    #[must_use]
+    /// The last heartbeat is all that is known.
     pub fn vanished(row: &Row) -> Option<Self> {
         let heard_at = row.heartbeat_at()?;
         Self::of(row).map(|run| Self {
@@ -153,7 +152,6 @@ impl RunRecord {
     }
 
     /// The record of this run with this end. The store sets the time of the end.
-    #[must_use]
     pub fn ended(self, end: RunEnd) -> Self {
         Self {
             outcome: end.outcome,
@@ -165,14 +163,12 @@ impl RunRecord {
         }
     }
 
-    /// Whether the run's end makes its key of `--once` done.
-    #[must_use]
+    /// True if the run's end makes its key of `--once` done.
     pub fn makes_key_done(&self) -> bool {
         self.once_key.is_some() && self.outcome == Outcome::Succeeded
     }
 
     /// The mark of the run's key, if the run makes it done.
-    #[must_use]
     pub fn once_mark(&self, done_at: WallTime) -> Option<OnceMark> {
         let key = self.once_key.clone().filter(|_| self.makes_key_done())?;
         Some(OnceMark {
@@ -186,7 +182,6 @@ impl RunRecord {
     }
 
     /// The run as the store keeps it, written at `now`.
-    #[must_use]
     pub fn written(self, now: &StoreTime) -> Self {
         Self {
             ended_at: self.ended_at.or(Some(now.stamp.wall)),
@@ -194,11 +189,117 @@ impl RunRecord {
         }
     }
 
-    /// Whether the run's own session has reported the end: then no other record replaces it.
+    /// True if the run's own session has reported the end: then no other record replaces it.
     /// Another session records *unknown*, which the session's own record replaces.
-    #[must_use]
     pub const fn is_final(&self) -> bool {
         !matches!(self.outcome, Outcome::Running | Outcome::Unknown)
+    }
+}
+
+/// The end of a job's output.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct OutputRecord {
+    #[serde(rename = "token_group")]
+    pub group: GroupName,
+    /// The fence of the run's grant.
+    pub fence: Fence,
+    /// The run's session.
+    pub session: SessionId,
+    /// When it was written, by the store's wall clock. The store sets it.
+    #[serde(rename = "written_at_ms")]
+    pub written_at: WallTime,
+    /// The number of bytes that the job printed, of which only the last are kept.
+    pub printed: u64,
+    /// The last bytes, in base64: a job may print anything.
+    pub last: String,
+    /// What a newer program has added.
+    #[serde(flatten)]
+    pub other: Others,
+}
+
+impl OutputRecord {
+    /// The record of a run whose job printed so many bytes, the last of them these. The store sets
+    /// the time.
+    pub fn new(
+        group: GroupName,
+        fence: Fence,
+        session: SessionId,
+        printed: u64,
+        last: &[u8],
+    ) -> Self {
+        Self {
+            group,
+            fence,
+            session,
+            written_at: WallTime::default(),
+            printed,
+            last: STANDARD.encode(last),
+            other: Others::new(),
+        }
+    }
+
+    /// The last bytes; `None` if the record is damaged.
+    pub fn last_bytes(&self) -> Option<Vec<u8>> {
+        STANDARD.decode(&self.last).ok()
+    }
+
+    /// True if the job printed more than is kept.
+    pub fn is_cut(&self) -> bool {
+        let kept = self.last_bytes().map_or(0, |last| last.len());
+        self.printed > u64::try_from(kept).unwrap_or(u64::MAX)
+    }
+}
+
+/// The operator of an act.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Actor {
+    /// The user's name.
+    pub by: String,
+    /// The host that the act comes from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// The word for an act that changes the fence.
+pub(super) const RAISE: &str = "fence_raise";
+
+/// An act of an operator that happened, as history keeps it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ActRecord {
+    #[serde(rename = "token_group")]
+    pub group: GroupName,
+    /// When, by the store's wall clock. The store sets it, in the same
+    /// swap.
+    #[serde(rename = "at_ms")]
+    pub at: WallTime,
+    pub version: Version,
+    /// What was done: the word of [`super::operator::Act`] or [`super::operator::Judgement`].
+    pub act: String,
+    /// The client that the act concerns: the new expected client, the target of the hand-off, or
+    /// the client that lost the token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<ClientId>,
+    /// Until when a pause lasts.
+    #[serde(default, rename = "until_ms", skip_serializing_if = "Option::is_none")]
+    pub until: Option<WallTime>,
+    /// The key of `--once` that the same swap forgets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub once_key: Option<String>,
+    /// The store's incarnation that the act concerns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incarnation: Option<Incarnation>,
+    /// The fence that the row had; the new one, if the act raised it.
+    pub fence: Fence,
+    /// The operator, the host, and the reason.
+    #[serde(flatten)]
+    pub actor: Actor,
+}
+
+impl ActRecord {
+    pub fn raised_fence(&self) -> bool {
+        self.act == RAISE
     }
 }
 
@@ -241,5 +342,37 @@ pub(crate) mod fixture {
             revoked: false,
             reason: None,
         })
+    }
+
+    /// The output of a run with this fence, with every field.
+    pub(crate) fn output(group: &str, fence: i64, last: &str) -> OutputRecord {
+        OutputRecord {
+            group: GroupName::new(group).unwrap(),
+            fence: Fence(fence),
+            session: SessionId::new(&format!("s{fence}")).unwrap(),
+            written_at: WallTime(0),
+            printed: 1 << 40,
+            last: last.to_owned(),
+            other: Others::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_bytes_can_be_kept() {
+        let bytes: Vec<u8> = (0..=255).collect();
+        let group = GroupName::new("g").unwrap();
+        let session = SessionId::from_random(1);
+        let mut record = OutputRecord::new(group, Fence(1), session, 256, &bytes);
+        assert_eq!(record.last_bytes(), Some(bytes));
+        assert!(!record.is_cut());
+        record.printed = 257;
+        assert!(record.is_cut());
+        record.last = "?".to_owned();
+        assert_eq!(record.last_bytes(), None);
     }
 }

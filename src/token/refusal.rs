@@ -1,11 +1,16 @@
-//! Why the rule refuses a session.
+//! Why the rule refuses a session, and what history keeps of a refused run.
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
+use super::document::Others;
 use super::document::Pause;
 use super::incarnation::Doubt;
-use super::names::{ClientId, SessionId};
+use super::names::{ClientId, Fence, GroupName, SessionId};
+use super::outcome::Outcome;
 use super::row::Row;
+use super::time::WallTime;
 
 /// Why a session is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,7 +73,6 @@ pub enum Refusal {
 
 impl Refusal {
     /// The reason in a word for scripts.
-    #[must_use]
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Held { .. } => "held",
@@ -86,7 +90,6 @@ impl Refusal {
 
     /// The client that the token belongs to, where that is the reason. `seen`: the row that was
     /// judged.
-    #[must_use]
     pub fn holder<'a>(&'a self, seen: Option<&'a Row>) -> Option<&'a ClientId> {
         match self {
             Self::Held { by, .. } => Some(by),
@@ -95,5 +98,222 @@ impl Refusal {
             Self::AliveHere(_) => seen.and_then(Row::client_bound),
             _ => None,
         }
+    }
+}
+
+/// Refusals that are this close to the one before belong to one record.
+pub const SAME_RECORD: Duration = Duration::from_hours(1);
+
+/// A record grows at most once in this time: a loop that asks every second writes no more often.
+pub const LEAST_PAUSE: Duration = Duration::from_mins(1);
+
+/// The longest cause, in characters.
+const CAUSE_MAX: usize = 200;
+
+/// Refusals of one client for one cause, close to each other in time.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct RefusalRecord {
+    #[serde(rename = "token_group")]
+    pub group: GroupName,
+    /// The refused client.
+    pub client: ClientId,
+    /// The reason in a word for scripts, as messages and the report have it: `held`, `alive_here`,
+    /// `paused`, `too_soon`, `behind`, `bound`, `reserved`, `store_observed`, `head_start`, `observed`;
+    /// `not_started` if the job could not be started on the client's node. A newer program may have
+    /// others.
+    pub reason: String,
+    /// The reason with the names in it, as [`Self::with_cause`] makes it: refusals with another cause have
+    /// another record.
+    pub cause: String,
+    /// The first of them, by the store's wall clock. The store sets it.
+    #[serde(rename = "first_at_ms")]
+    pub first_at: WallTime,
+    /// The last of them, likewise.
+    #[serde(rename = "last_at_ms")]
+    pub last_at: WallTime,
+    /// The number of them. A loop that is refused more often than once a minute counts once a
+    /// minute.
+    pub count: u64,
+    /// The token's fence at the last of them; 0 if the group had no row.
+    pub fence: Fence,
+    /// The host of the last of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// The client that holds the token, that it belongs to, or that it is reserved for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holder: Option<ClientId>,
+    /// The operator that paused the group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused_by: Option<String>,
+    /// The operator's reason for the pause.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused_reason: Option<String>,
+    /// The end of the pause, by the store's wall clock.
+    #[serde(
+        default,
+        rename = "paused_until_ms",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub paused_until: Option<WallTime>,
+    /// The number of waiters ahead in the queue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ahead: Option<u64>,
+    /// Why the job could not be started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// What a newer program has added.
+    #[serde(flatten)]
+    pub other: Others,
+}
+
+/// The number of refusals of a group's runs for one reason, since the store was made. Pruning takes
+/// none of them back.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct RefusalTotal {
+    #[serde(rename = "token_group")]
+    pub group: GroupName,
+    /// The word of [`RefusalRecord::reason`].
+    pub reason: String,
+    /// Counted as [`RefusalRecord::count`].
+    pub total: u64,
+}
+
+/// When the refusals of a record happened, and their number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Repeats {
+    pub first_at: WallTime,
+    pub last_at: WallTime,
+    pub count: u64,
+}
+
+impl RefusalRecord {
+    /// The record with the cause that follows from its other fields.
+    pub fn with_cause(mut self) -> Self {
+        let holder = self.holder.as_ref().map(ToString::to_string);
+        let until = self.paused_until.map(|until| until.0.to_string());
+        let names = [
+            holder,
+            self.paused_by.clone(),
+            until,
+            self.paused_reason.clone(),
+            self.error.clone(),
+        ];
+        let parts = [Some(self.reason.clone())]
+            .into_iter()
+            .chain(names)
+            .flatten();
+        let cause = parts.collect::<Vec<_>>().join(" / ");
+        // It is part of a key, which databases limit; an operator's reason may be long.
+        self.cause = cause.chars().take(CAUSE_MAX).collect();
+        self
+    }
+
+    /// True if the client could not start its job, which is no refusal of the rule.
+    pub fn is_unstarted(&self) -> bool {
+        self.reason == Outcome::NotStarted.as_str()
+    }
+
+    /// When its refusals happened.
+    pub const fn repeats(&self) -> Repeats {
+        Repeats {
+            first_at: self.first_at,
+            last_at: self.last_at,
+            count: self.count,
+        }
+    }
+
+    /// The record to write for this refusal, which happens at `now`. `before`: the newest record of
+    /// the same client for the same cause, if its last refusal is not after `now`. `None`: it is
+    /// too close to that one to be written.
+    pub fn after(&self, before: Option<Repeats>, now: WallTime) -> Option<Self> {
+        let new = Self {
+            first_at: now,
+            last_at: now,
+            count: 1,
+            ..self.clone()
+        };
+        let Some(before) = before else {
+            return Some(new);
+        };
+        match now.since(before.last_at) {
+            Some(age) if age < LEAST_PAUSE => None,
+            Some(age) if age < SAME_RECORD => Some(Self {
+                first_at: before.first_at,
+                count: before.count.saturating_add(1),
+                ..new
+            }),
+            _ => Some(new),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod fixture {
+    use super::*;
+
+    /// A refusal of this client, with every field.
+    pub(crate) fn refused(group: &str, client: &str, reason: &str) -> RefusalRecord {
+        RefusalRecord {
+            group: GroupName::new(group).unwrap(),
+            client: ClientId::new(client).unwrap(),
+            reason: reason.to_owned(),
+            cause: String::new(),
+            first_at: WallTime(0),
+            last_at: WallTime(0),
+            count: 1,
+            fence: Fence(7),
+            host: Some("host".into()),
+            holder: Some(ClientId::new("holder").unwrap()),
+            paused_by: Some("root".into()),
+            paused_reason: Some("100 % \"quoted\"".into()),
+            paused_until: Some(WallTime(1_790_000_000_000)),
+            ahead: Some(2),
+            error: (reason == "not_started").then(|| "could not start x: no such file".to_owned()),
+            other: Others::new(),
+        }
+        .with_cause()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fixture::refused;
+    use super::*;
+
+    #[test]
+    fn repeats_within_an_hour_are_one_record_that_grows_once_a_minute() {
+        let refusal = refused("g", "a", "held");
+        let at = |minutes: i64| WallTime(1_790_000_000_000 + minutes * 60_000);
+        let first = refusal.after(None, at(0)).unwrap();
+        assert_eq!(
+            (first.first_at, first.last_at, first.count),
+            (at(0), at(0), 1)
+        );
+        let just_before = WallTime(at(1).0 - 1);
+        assert_eq!(refusal.after(Some(first.repeats()), at(0)), None);
+        assert_eq!(refusal.after(Some(first.repeats()), just_before), None);
+        let second = refusal.after(Some(first.repeats()), at(1)).unwrap();
+        assert_eq!(
+            (second.first_at, second.last_at, second.count),
+            (at(0), at(1), 2)
+        );
+        let third = refusal.after(Some(second.repeats()), at(60)).unwrap();
+        assert_eq!(
+            (third.first_at, third.last_at, third.count),
+            (at(0), at(60), 3)
+        );
+        let later = refusal.after(Some(third.repeats()), at(120)).unwrap();
+        assert_eq!((later.first_at, later.count), (at(120), 1));
+    }
+
+    #[test]
+    fn a_record_from_the_future_is_no_reason_to_write_nothing() {
+        let refusal = refused("g", "a", "held");
+        let future = refusal.after(None, WallTime(2_000_000_000_000)).unwrap();
+        let now = WallTime(1_790_000_000_000);
+        assert_eq!(
+            refusal.after(Some(future.repeats()), now).unwrap().first_at,
+            now
+        );
     }
 }

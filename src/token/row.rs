@@ -7,7 +7,7 @@ use super::document::{Document, Pause, Run, StampOf};
 use super::names::{ClientId, Fence, GroupName, SessionId, Version};
 use super::time::{Stamp, StoreTime};
 
-/// Whether the group's job runs, with the data that exist only then.
+/// The state of the group's job, with the data that exist only while it runs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum State {
     /// The token belongs to no client.
@@ -38,7 +38,6 @@ pub struct Row {
 
 impl Row {
     /// The client that the token belongs to, running or between runs.
-    #[must_use]
     pub const fn client_bound(&self) -> Option<&ClientId> {
         match &self.state {
             State::Free => None,
@@ -47,7 +46,6 @@ impl Row {
     }
 
     /// The run that holds the token.
-    #[must_use]
     pub fn run(&self) -> Option<&Run> {
         match &self.state {
             State::Running { run, .. } => Some(run),
@@ -56,19 +54,16 @@ impl Row {
     }
 
     /// The session that holds the token.
-    #[must_use]
     pub fn session(&self) -> Option<&SessionId> {
         self.run().map(|run| &run.session)
     }
 
     /// The client that needs no head start: the bound one; if there is none, the expected one.
-    #[must_use]
     pub fn preferred_client(&self) -> Option<&ClientId> {
         self.client_bound().or(self.expected_client.as_ref())
     }
 
     /// The client that an open token goes to first: the target of a hand-off, else the preferred one.
-    #[must_use]
     pub fn next_client(&self) -> Option<&ClientId> {
         let handoff = self.document.handoff.as_ref();
         handoff
@@ -77,7 +72,6 @@ impl Row {
     }
 
     /// The last heartbeat of the session that holds the token.
-    #[must_use]
     pub const fn heartbeat_at(&self) -> Option<Stamp> {
         match self.state {
             State::Running { .. } => Some(self.stamped.stamp),
@@ -86,7 +80,6 @@ impl Row {
     }
 
     /// When the last run ended, if the token is between two runs.
-    #[must_use]
     pub const fn released_at(&self) -> Option<Stamp> {
         match self.state {
             State::Idle { .. } => Some(self.stamped.stamp),
@@ -95,7 +88,6 @@ impl Row {
     }
 
     /// When the token was last granted, in the document's `granted_epoch`.
-    #[must_use]
     pub fn acquired_at(&self) -> Option<Stamp> {
         match self.document.stamp_of {
             StampOf::Granted => Some(self.stamped.stamp),
@@ -104,7 +96,6 @@ impl Row {
     }
 
     /// How much of the `--at-least` of the last grant is left, by the calendar.
-    #[must_use]
     pub fn too_soon_for(&self, now: &StoreTime) -> Option<Duration> {
         let granted = self.document.granted_epoch.as_ref();
         let age = now.calendar_age_of(self.acquired_at()?, granted);
@@ -113,7 +104,6 @@ impl Row {
     }
 
     /// When the token was created.
-    #[must_use]
     pub fn created_at(&self) -> Stamp {
         let created = self.document.created.or(self.document.acquired);
         created.unwrap_or(self.stamped.stamp)
@@ -134,28 +124,24 @@ impl Row {
     }
 
     /// The pause that is in force at this time, if any.
-    #[must_use]
     pub fn pause_at(&self, now: &StoreTime) -> Option<&Pause> {
         let paused = self.document.paused.as_ref();
         paused.filter(|pause| pause.until.is_none_or(|u| now.stamp.wall < u))
     }
 
     /// The age of the stamp; `None` if unknown.
-    #[must_use]
     pub fn age(&self, now: &StoreTime) -> Option<std::time::Duration> {
         now.age_of(self.stamped.stamp, Some(&self.stamped.epoch))
     }
 
     /// The longest lease that a session of this group may have had.
-    #[must_use]
     pub fn longest_lease(&self) -> Duration {
         let document = &self.document;
         document.longest_takeover_after.max(document.takeover_after)
     }
 
-    /// Whether a running session has been silent for longer than allowed, as far as a display can
+    /// True if a running session has been silent for longer than allowed, as far as a display can
     /// know: with a stamp of another clock epoch, by the wall clock. The rule never uses this.
-    #[must_use]
     pub fn is_silent(&self, now: &StoreTime) -> bool {
         let StoreTime { epoch, stamp } = &self.stamped;
         let age = now.calendar_age_of(*stamp, Some(epoch));

@@ -1,6 +1,7 @@
 //! The rule: who may have the token. One pure function; the first clause that
 //! matches decides. Its clauses are numbered as in the table of `token.rs`.
 
+use std::ops::ControlFlow::{self, Break, Continue};
 use std::time::Duration;
 
 use super::claim::{Claim, Evidence, Look};
@@ -46,7 +47,6 @@ pub enum Verdict {
 }
 
 /// Decides what the claimant must do after this look.
-#[must_use]
 pub fn decide(claim: &Claim, look: &Look<'_>) -> Decision {
     if is_nested(claim, look.row) {
         return decision(Clause::Nested, Verdict::Nested);
@@ -58,7 +58,7 @@ pub fn decide(claim: &Claim, look: &Look<'_>) -> Decision {
         return first_look(claim);
     };
     match clauses(claim, look, row) {
-        Ok(decision) | Err(decision) => decision,
+        Continue(decision) | Break(decision) => decision,
     }
 }
 
@@ -70,8 +70,7 @@ const fn refused(clause: Clause, why: Refusal) -> Decision {
     decision(clause, Verdict::Refused(why))
 }
 
-/// Whether the claimant runs inside the run in the row: clause 1.
-#[must_use]
+/// True if the claimant runs inside the run in the row: clause 1.
 pub fn is_nested(claim: &Claim, row: Option<&Row>) -> bool {
     let session = row.and_then(Row::session);
     session.is_some() && session == claim.nested_in.as_ref()
@@ -79,7 +78,6 @@ pub fn is_nested(claim: &Claim, row: Option<&Row>) -> bool {
 
 /// How long a store must have been observed before this claim is granted: no forgotten lease lasts
 /// longer.
-#[must_use]
 pub fn forgotten_lease(claim: &Claim, row: Option<&Row>) -> Duration {
     let longest = row.map(Row::longest_lease).unwrap_or_default();
     claim.timing.takeover_after.max(longest)
@@ -103,15 +101,15 @@ fn first_look(claim: &Claim) -> Decision {
     }
 }
 
-/// Clauses 2 to 16. `Err` is an early match: the clauses below it are not reached.
-fn clauses(claim: &Claim, look: &Look<'_>, row: &Row) -> Result<Decision, Decision> {
+/// Clauses 2 to 16. A clause that matches breaks off: those below it are not reached.
+fn clauses(claim: &Claim, look: &Look<'_>, row: &Row) -> ControlFlow<Decision, Decision> {
     let observed = running(claim, look, row)?;
     paused(look, row)?;
     at_least(look, row)?;
 
     let handed_to_me = row.document.handoff.as_ref().map(|h| h.to == claim.client);
     if handed_to_me == Some(true) {
-        return Err(decision(
+        return Break(decision(
             Clause::HandedOff,
             Verdict::Grant(GrantKind::Handoff),
         ));
@@ -121,19 +119,19 @@ fn clauses(claim: &Claim, look: &Look<'_>, row: &Row) -> Result<Decision, Decisi
     let handed_to_another = handed_to_me == Some(false);
     if look.position.ahead > 0 {
         let ahead = look.position.ahead;
-        return Err(refused(Clause::Behind, Refusal::Behind { ahead }));
+        return Break(refused(Clause::Behind, Refusal::Behind { ahead }));
     }
     let observed = observed + between_runs(claim, look, row, handed_to_another)?;
-    Ok(open(claim, look, row, handed_to_another, observed))
+    Continue(open(claim, look, row, handed_to_another, observed))
 }
 
-/// Whether enough time has passed since the stamp.
+/// The time since the stamp, against a length.
 enum Passed {
-    /// Yes. If the age is unknown: the version stood unchanged for this long.
+    /// The length has passed. If the age is unknown: the version stood unchanged for this long.
     Yes { observed: Duration },
-    /// Not yet; in `wait`.
+    /// It will have passed in `wait`.
     No { age: Duration, wait: Duration },
-    /// Unknown, but yes in `wait` if the row does not change.
+    /// The age is unknown, but counts as reached in `wait` if the row does not change.
     Unknown { wait: Duration },
 }
 
@@ -156,12 +154,12 @@ fn passed(look: &Look<'_>, row: &Row, length: Duration) -> Passed {
 }
 
 /// Clauses 2 to 5. Returns how long the claimant had to observe to find the token open.
-fn running(claim: &Claim, look: &Look<'_>, row: &Row) -> Result<Duration, Decision> {
+fn running(claim: &Claim, look: &Look<'_>, row: &Row) -> ControlFlow<Decision, Duration> {
     let State::Running { client, run } = &row.state else {
-        return Ok(Duration::ZERO);
+        return Continue(Duration::ZERO);
     };
     if *look.evidence == Evidence::Dead {
-        return Ok(Duration::ZERO);
+        return Continue(Duration::ZERO);
     }
     let takeover_after = if is_mutant(Mutant::ContendersTakeoverAfter) {
         claim.timing.takeover_after
@@ -171,13 +169,9 @@ fn running(claim: &Claim, look: &Look<'_>, row: &Row) -> Result<Duration, Decisi
     let session = &run.session;
     match passed(look, row, takeover_after) {
         // The holder was heard: the time without a change since then is its age.
-        Passed::Unknown { wait } if look.heard => Err(held(
-            claim,
-            row,
-            (client, session),
-            look.unchanged_for,
-            wait,
-        )),
+        Passed::Unknown { wait } if look.heard => {
+            Break(held(claim, row, client, session, look.unchanged_for, wait))
+        }
         Passed::Unknown { wait } => {
             // Whatever the age is, a paused token is refused, and so is one whose --at-least lasts
             // longer than the observation: the claimant need not stay.
@@ -186,15 +180,15 @@ fn running(claim: &Claim, look: &Look<'_>, row: &Row) -> Result<Duration, Decisi
                 Some(longer) if longer >= wait => at_least(look, row)?,
                 _ => {}
             }
-            Err(decision(Clause::UnknownAge, Verdict::Observe(wait)))
+            Break(decision(Clause::UnknownAge, Verdict::Observe(wait)))
         }
-        Passed::No { age, wait } => Err(held(claim, row, (client, session), age, wait)),
+        Passed::No { age, wait } => Break(held(claim, row, client, session, age, wait)),
         Passed::Yes { observed } => match look.evidence {
-            Evidence::Alive(processes) => Err(refused(
+            Evidence::Alive(processes) => Break(refused(
                 Clause::AliveHere,
                 Refusal::AliveHere(processes.clone()),
             )),
-            Evidence::None | Evidence::Dead => Ok(observed),
+            Evidence::None | Evidence::Dead => Continue(observed),
         },
     }
 }
@@ -204,7 +198,8 @@ fn running(claim: &Claim, look: &Look<'_>, row: &Row) -> Result<Duration, Decisi
 fn held(
     claim: &Claim,
     row: &Row,
-    (client, session): (&ClientId, &SessionId),
+    client: &ClientId,
+    session: &SessionId,
     silent_for: Duration,
     takeover_in: Duration,
 ) -> Decision {
@@ -223,22 +218,22 @@ fn held(
 }
 
 /// Clause 6.
-fn paused(look: &Look<'_>, row: &Row) -> Result<(), Decision> {
+fn paused(look: &Look<'_>, row: &Row) -> ControlFlow<Decision, ()> {
     let running = matches!(row.state, State::Running { .. });
     if running && is_mutant(Mutant::PausedTakenFromDead) {
-        return Ok(());
+        return Continue(());
     }
     match row.pause_at(look.now) {
-        Some(pause) => Err(refused(Clause::Paused, Refusal::Paused(pause.clone()))),
-        None => Ok(()),
+        Some(pause) => Break(refused(Clause::Paused, Refusal::Paused(pause.clone()))),
+        None => Continue(()),
     }
 }
 
 /// Clause 7, however the last run ended: a crashed run may have done its work.
-fn at_least(look: &Look<'_>, row: &Row) -> Result<(), Decision> {
+fn at_least(look: &Look<'_>, row: &Row) -> ControlFlow<Decision, ()> {
     match row.too_soon_for(look.now) {
-        Some(wait) => Err(refused(Clause::TooSoon, Refusal::TooSoon { wait })),
-        None => Ok(()),
+        Some(wait) => Break(refused(Clause::TooSoon, Refusal::TooSoon { wait })),
+        None => Continue(()),
     }
 }
 
@@ -248,30 +243,30 @@ fn between_runs(
     look: &Look<'_>,
     row: &Row,
     handed_to_another: bool,
-) -> Result<Duration, Decision> {
+) -> ControlFlow<Decision, Duration> {
     match &row.state {
-        State::Running { .. } => Ok(Duration::ZERO),
+        State::Running { .. } => Continue(Duration::ZERO),
         State::Idle { client } => {
             if *client == claim.client {
                 return if handed_to_another {
-                    Ok(Duration::ZERO)
+                    Continue(Duration::ZERO)
                 } else {
-                    Err(decision(Clause::Renewal, Verdict::Grant(GrantKind::Renew)))
+                    Break(decision(Clause::Renewal, Verdict::Grant(GrantKind::Renew)))
                 };
             }
             let wants_back = takes_back(claim, row) && !handed_to_another;
             if look.position.is_first() && !wants_back {
-                return Ok(Duration::ZERO);
+                return Continue(Duration::ZERO);
             }
             match passed(look, row, row.document.keep) {
-                Passed::Yes { observed } => Ok(observed),
+                Passed::Yes { observed } => Continue(observed),
                 Passed::Unknown { wait } => {
-                    Err(decision(Clause::UnknownAge, Verdict::Observe(wait)))
+                    Break(decision(Clause::UnknownAge, Verdict::Observe(wait)))
                 }
                 Passed::No { wait, .. } => {
                     let to = client.clone();
                     let bound = Refusal::Bound { to, wait };
-                    Err(match wants_back {
+                    Break(match wants_back {
                         true if is_mutant(Mutant::FailbackInSameSlot) => {
                             decision(Clause::Failback, Verdict::Grant(GrantKind::Failback))
                         }
@@ -286,21 +281,21 @@ fn between_runs(
 }
 
 /// Clause 14.
-fn reserved(claim: &Claim, look: &Look<'_>, row: &Row) -> Result<Duration, Decision> {
+fn reserved(claim: &Claim, look: &Look<'_>, row: &Row) -> ControlFlow<Decision, Duration> {
     match &row.expected_client {
         Some(expected) if row.document.granted_epoch.is_none() && *expected != claim.client => {
             let to = expected.clone();
             match passed(look, row, row.document.takeover_after) {
-                Passed::Yes { observed } => Ok(observed),
+                Passed::Yes { observed } => Continue(observed),
                 Passed::Unknown { wait } => {
-                    Err(decision(Clause::UnknownAge, Verdict::Observe(wait)))
+                    Break(decision(Clause::UnknownAge, Verdict::Observe(wait)))
                 }
                 Passed::No { wait, .. } => {
-                    Err(refused(Clause::Reserved, Refusal::Reserved { to, wait }))
+                    Break(refused(Clause::Reserved, Refusal::Reserved { to, wait }))
                 }
             }
         }
-        _ => Ok(Duration::ZERO),
+        _ => Continue(Duration::ZERO),
     }
 }
 

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use super::act_record::ActRecord;
 use super::claim::Claim;
 use super::document::{Document, Handoff, Others, Run, StampOf, VERSION};
 use super::incarnation::IncarnationNote;
 use super::names::{ClientId, GroupName, SessionId, Version};
 use super::outcome::{GrantKind, Outcome};
-use super::record::RunRecord;
+use super::record::{ActRecord, RunRecord};
 use super::row::{Row, State};
 use super::time::{StoreTime, Until};
 
@@ -54,13 +53,11 @@ pub enum Swapped {
 
 impl Swap {
     /// The group whose row is written.
-    #[must_use]
     pub const fn group(&self) -> &GroupName {
         &self.to.group
     }
 
     /// The version that the swap writes.
-    #[must_use]
     pub const fn version(&self) -> Version {
         self.to.version
     }
@@ -73,7 +70,6 @@ impl Swap {
     }
 
     /// The row that the swap has written, carried out at `now`.
-    #[must_use]
     pub fn written(&self, now: &StoreTime) -> Row {
         let mut row = self.to.clone();
         if self.stamp.is_some() {
@@ -84,7 +80,6 @@ impl Swap {
 }
 
 /// The row that a first look creates.
-#[must_use]
 pub fn creation(claim: &Claim, now: &StoreTime, version: Version) -> Swap {
     Swap {
         from: None,
@@ -99,7 +94,6 @@ pub fn creation(claim: &Claim, now: &StoreTime, version: Version) -> Swap {
 }
 
 /// The grant of the token to the claimant, after the look that allowed it.
-#[must_use]
 pub fn grant(
     claim: &Claim,
     kind: GrantKind,
@@ -151,7 +145,6 @@ pub fn grant(
 }
 
 /// A heartbeat of the session in the row.
-#[must_use]
 pub fn heartbeat(row: &Row, version: Version, expiry: Until) -> Swap {
     let mut to = next_of(row);
     to.version = version;
@@ -182,7 +175,6 @@ pub struct Before {
 
 impl Before {
     /// What a grant on this row, read at `now`, replaces.
-    #[must_use]
     pub fn of(row: Option<&Row>, now: &StoreTime) -> Self {
         let Some(row) = row else {
             return Self::default();
@@ -204,7 +196,6 @@ impl Before {
 
 /// The end of `run`, whose record says how it ended. The token stays with its client until the next
 /// run; without keep, or after a revoke, it belongs to no client.
-#[must_use]
 pub fn release(row: &Row, run: RunRecord, version: Version, expiry: Until) -> Swap {
     let mut to = next_of(row);
     to.version = version;
@@ -233,7 +224,6 @@ pub fn release(row: &Row, run: RunRecord, version: Version, expiry: Until) -> Sw
 
 /// The end of a `run` that has started no job. The token is as it was `before` the grant, with a
 /// higher fence. No time of `--at-least` was left then: no token is granted within it.
-#[must_use]
 pub fn give_back(
     row: &Row,
     run: RunRecord,
@@ -254,7 +244,6 @@ pub fn give_back(
 
 /// A hand-off that the expected client requests for itself, when it is refused while the job runs
 /// or in the slot that has just run. It gets the token at its next look at an idle one.
-#[must_use]
 pub fn handoff_to_self(claim: &Claim, row: &Row, now: &StoreTime, version: Version) -> Swap {
     let mut to = row.clone();
     to.version = version;

@@ -29,19 +29,16 @@ pub struct WallTime(pub i64);
 
 impl WallTime {
     /// This time and `by` after it.
-    #[must_use]
     pub fn plus(self, by: Duration) -> Self {
         Self(self.0.saturating_add(in_millis(by)))
     }
 
     /// The time that lies `by` before this one.
-    #[must_use]
     pub fn minus(self, by: Duration) -> Self {
         Self(self.0.saturating_sub(in_millis(by)))
     }
 
     /// How long after `earlier` this time is. `None` if it is before.
-    #[must_use]
     pub fn since(self, earlier: Self) -> Option<Duration> {
         millis_between(earlier.0, self.0)
     }
@@ -64,7 +61,6 @@ pub struct Stamp {
 
 impl Stamp {
     /// The stamp of the same clock that lies `by` before this one.
-    #[must_use]
     pub fn minus(self, by: Duration) -> Self {
         Self {
             tick_ms: self.tick_ms.saturating_sub(in_millis(by)),
@@ -90,13 +86,11 @@ pub struct Until {
 
 impl Until {
     /// The clock epoch of the time: in another one the time has passed.
-    #[must_use]
     pub const fn epoch(&self) -> &ClockEpoch {
         &self.epoch
     }
 
     /// The last tick at which the request is carried out, in milliseconds ([`Stamp::tick_ms`]).
-    #[must_use]
     pub const fn tick_ms(&self) -> i64 {
         self.tick_ms
     }
@@ -105,7 +99,6 @@ impl Until {
 impl StoreTime {
     /// The age of a stamp of `clock_epoch`. `None` if unknown: the stamp belongs to another clock
     /// epoch, or lies in the future.
-    #[must_use]
     pub fn age_of(&self, stamp: Stamp, epoch: Option<&ClockEpoch>) -> Option<Duration> {
         if epoch != Some(&self.epoch) && !is_mutant(Mutant::AgesAcrossEpochs) {
             return None;
@@ -115,14 +108,12 @@ impl StoreTime {
 
     /// The age of a stamp by the calendar: by the tick clock within one clock epoch, by the wall
     /// clock elsewhere. A stamp in the future counts as now.
-    #[must_use]
     pub fn calendar_age_of(&self, stamp: Stamp, epoch: Option<&ClockEpoch>) -> Duration {
         let by_wall = || self.stamp.wall.since(stamp.wall).unwrap_or_default();
         self.age_of(stamp, epoch).unwrap_or_else(by_wall)
     }
 
     /// This time with `by` added to it, in the same clock epoch.
-    #[must_use]
     pub fn plus(&self, by: Duration) -> Self {
         Self {
             epoch: self.epoch.clone(),
@@ -134,13 +125,11 @@ impl StoreTime {
     }
 
     /// The wall time `back` before now.
-    #[must_use]
     pub fn wall_before(&self, back: Duration) -> WallTime {
         self.stamp.wall.minus(back)
     }
 
     /// Until `by` from now, in this clock epoch.
-    #[must_use]
     pub fn until(&self, by: Duration) -> Until {
         Until {
             epoch: self.epoch.clone(),
@@ -148,9 +137,8 @@ impl StoreTime {
         }
     }
 
-    /// Whether a request is too late now. Two clock epochs can't be compared, so another one counts
+    /// True if a request is too late now. Two clock epochs can't be compared, so another one counts
     /// as too late.
-    #[must_use]
     pub fn is_past(&self, until: &Until) -> bool {
         self.epoch != until.epoch || self.stamp.tick_ms > until.tick_ms
     }

@@ -102,7 +102,6 @@ pub enum TimingError {
 
 impl TimingError {
     /// The options that it is about, as `--name`.
-    #[must_use]
     pub fn options(&self) -> Vec<&'static str> {
         match self {
             Self::Zero(option, _) => vec![option],
@@ -125,7 +124,6 @@ const SECOND: Duration = Duration::from_secs(1);
 /// least a second. Clocks may be slewed by 8.3 % (Linux's `adjtimex` bounds the
 /// tick to ±10 % and the frequency to 500 ppm; chrony's and ntpd's own limit is
 /// 1/12), which a tenth covers.
-#[must_use]
 pub const fn margin_of(takeover_after: Duration) -> Duration {
     let tenth = Duration::from_nanos(takeover_after.as_nanos() as u64 / 10);
     if tenth.as_nanos() < SECOND.as_nanos() {
@@ -236,21 +234,18 @@ impl Timing {
     }
 
     /// The distance of the holder's own deadline from takeover-after.
-    #[must_use]
     pub const fn margin(&self) -> Duration {
         margin_of(self.takeover_after)
     }
 
     /// How long the holder may trust its lease, on its own clock, if the swap that was sent at
     /// `sent_at` happened.
-    #[must_use]
     pub const fn trusted_until(&self, sent_at: Moment) -> Moment {
         sent_at.plus(self.takeover_after.saturating_sub(self.margin()))
     }
 
     /// When the job's tree is asked to end, so that its grace is over by
     /// [`Self::trusted_until`]. No job is started from here on.
-    #[must_use]
     pub const fn last_start(&self, sent_at: Moment) -> Moment {
         self.trusted_until(sent_at).minus(self.kill_grace)
     }

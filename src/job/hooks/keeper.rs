@@ -14,8 +14,7 @@ use crate::sys::clock::LocalClock;
 use crate::sys::fds::close_all_except;
 use crate::sys::poll::Sources;
 use crate::sys::process::{become_subreaper, leave_session, pid, set_name};
-use crate::sys::signal_numbers::asks_for_end;
-use crate::sys::signals::{Inherited, SignalFd};
+use crate::sys::signals::{Inherited, SignalFd, asks_for_end};
 use crate::sys::wait::{Left, Status, reap};
 
 /// The keeper's name in process listings.
@@ -40,7 +39,7 @@ pub fn keep(order: &Order, inherited: &Inherited) -> io::Result<()> {
     // A parent's lock in a descriptor without a name must not outlast tokenrun in a hook.
     close_all_except(&[]);
     let mut link = UnixStream::from(io::stdout().as_fd().try_clone_to_owned()?);
-    let end = kept(order, inherited, &link).unwrap_or_else(|error| {
+    let end = run_hook(order, inherited, &link).unwrap_or_else(|error| {
         // A hook without its keeper's duties is not begun.
         HookEnd::NotStarted(error.to_string())
     });
@@ -51,7 +50,7 @@ pub fn keep(order: &Order, inherited: &Inherited) -> io::Result<()> {
     Ok(())
 }
 
-fn kept(order: &Order, inherited: &Inherited, link: &UnixStream) -> io::Result<HookEnd> {
+fn run_hook(order: &Order, inherited: &Inherited, link: &UnixStream) -> io::Result<HookEnd> {
     leave_session();
     inherited.block()?;
     become_subreaper()?;
@@ -163,7 +162,7 @@ impl Keeper<'_> {
         (self.clock.now() >= self.limit).then_some(HookEnd::TimedOut)
     }
 
-    /// Whether the starter has sent its order, a byte.
+    /// True if the starter has sent its order, a byte.
     fn is_ordered_to_end(&mut self) -> bool {
         let Some(mut link) = self.link else {
             return false;

@@ -17,8 +17,7 @@ use crate::sys::errno::Errno;
 use crate::sys::fds::{close_all_except, silence_standard};
 use crate::sys::poll::wait_readable;
 use crate::sys::process::{Forked, exit_now, fork, set_name, signal_child};
-use crate::sys::signal_numbers::SIGKILL;
-use crate::sys::signals::{Inherited, block_all};
+use crate::sys::signals::{Inherited, SIGKILL, block_all};
 use crate::sys::socket::{Packet, Packets};
 use crate::sys::wait::ends_within;
 
@@ -31,7 +30,7 @@ const TICK: Duration = Duration::from_millis(10);
 /// How long the supervisor waits for the clerk's end when the job has started.
 const LEAVING: Duration = Duration::from_millis(20);
 
-/// The same when the run is over: an outer run must not find the clerk among the processes that its
+/// How long the clerk may take when the run is over: an outer run must not find the clerk among the processes that its
 /// job left behind.
 const LEAVING_AT_THE_END: Duration = Duration::from_millis(100);
 
@@ -129,7 +128,6 @@ impl Clerk {
     }
 
     /// As [`probe()`]; `None` also without an answer.
-    #[must_use]
     pub fn probe(&mut self, name: &LockName) -> Option<Probed> {
         let name = name.to_string();
         match self.ask(&Ask::Probe { name }).ok()?.0 {
@@ -147,7 +145,6 @@ impl Clerk {
 
     /// Dismisses the clerk. It sweeps, and ends. Returns the pid of one that does not end: it stays
     /// a child of this process until its file system answers.
-    #[must_use]
     pub fn dismiss(self) -> Option<i32> {
         self.leaves_within(LEAVING)
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::os::fd::AsFd;
 
-use crate::sys::inode::{Device, Inode};
+use crate::sys::file::{Device, Inode};
 
 /// The prefix of a file's name before it is locked.
 pub(super) const DRAFT: &str = "new-";
@@ -36,7 +36,6 @@ impl LockName {
     }
 
     /// Parses the name in a row. `None` for any other text, so it is never a path.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let rest = text.strip_prefix(LOCKED)?;
         let (rest, inherited) = match rest.strip_suffix(NOT_INHERITED) {
@@ -52,18 +51,16 @@ impl LockName {
         })
     }
 
-    /// Whether the job inherits its lock. If not, a free lock proves nothing.
-    #[must_use]
+    /// True if the job inherits its lock. If not, a free lock proves nothing.
     pub const fn is_inherited(&self) -> bool {
         self.inherited
     }
 
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Whether the name was given to the file with this identity.
+    /// True if the name was given to the file with this identity.
     pub(super) fn is_of(&self, identity: &Identity) -> bool {
         self.identity == identity.to_string()
     }

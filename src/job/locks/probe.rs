@@ -1,7 +1,9 @@
-//! Checks whether a run's locks are held, without taking them.
+//! Checks whether a run's locks are held, without taking them, and by which processes.
 
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
@@ -9,9 +11,10 @@ use serde::{Deserialize, Serialize};
 
 use super::name::{Identity, LockName};
 use super::{JOB_BYTE, RUN_BYTE};
+use crate::sys::file::{NO_FOLLOW, NO_TERMINAL, NO_WAIT};
 use crate::sys::filesystem::FileSystem;
 use crate::sys::ofd;
-use crate::sys::open_flags::{NO_FOLLOW, NO_TERMINAL, NO_WAIT};
+use crate::sys::procfs;
 
 /// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,7 +29,6 @@ pub struct Probed {
 /// here, it can't be opened, it is another file (a copy), or its locks can't be trusted.
 ///
 /// A lock that is found free stays free, if the row that names the file was read before.
-#[must_use]
 pub fn probe(directory: &Path, name: &LockName) -> Option<Probed> {
     judge(&open(&directory.join(name.as_str()))?, name)
 }
@@ -57,6 +59,43 @@ pub(super) fn look(file: &File) -> Option<Probed> {
         run_lock_held: ofd::is_locked(file.as_fd(), RUN_BYTE).ok()?,
         job_lock_held: ofd::is_locked(file.as_fd(), JOB_BYTE).ok()?,
     })
+}
+
+/// How many are named.
+const MOST_NAMES: usize = 8;
+
+/// The processes that have the file of this name open: `sleep (pid 4711)`. Empty if /proc shows
+/// none of them: they belong to another user or container.
+pub fn holders(name: &LockName) -> Vec<String> {
+    if !procfs::is_ours() {
+        return Vec::new();
+    }
+    let mut all = procfs::processes().unwrap_or_default();
+    all.retain(|process| has_open(process.pid, name.as_str()));
+    let named = all.iter().take(MOST_NAMES);
+    let mut names: Vec<String> = named
+        .map(|process| format!("{} (pid {})", process.name.escape_debug(), process.pid))
+        .collect();
+    if all.len() > MOST_NAMES {
+        names.push(format!("{} more", all.len() - MOST_NAMES));
+    }
+    names
+}
+
+/// Reads the link's text without following the link: the file behind it may be on a file system
+/// that hangs. The name is random, so its text is enough.
+fn has_open(pid: i32, name: &str) -> bool {
+    let Ok(entries) = fs::read_dir(format!("/proc/{pid}/fd")) else {
+        return false;
+    };
+    entries
+        .filter_map(|entry| fs::read_link(entry.ok()?.path()).ok())
+        .any(|target| is_named(&target, name))
+}
+
+fn is_named(target: &Path, name: &str) -> bool {
+    let shown = target.file_name().map(OsStr::as_bytes).unwrap_or_default();
+    shown.strip_suffix(b" (deleted)").unwrap_or(shown) == name.as_bytes()
 }
 
 #[cfg(test)]
@@ -142,5 +181,28 @@ mod tests {
         assert_eq!(judge(&local, &name_of(&local)), held(false, false));
         let other = open(Path::new("/proc/self/status")).unwrap();
         assert_eq!(judge(&other, &name_of(&other)), None);
+    }
+
+    #[test]
+    fn processes_that_have_the_file_open_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let (run, job) = take(folder.path(), 7, true).unwrap();
+        let name = run.name().clone();
+        let own = format!("(pid {})", crate::sys::process::pid());
+        let found = holders(&name);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].ends_with(&own), "{found:?}");
+        fs::remove_file(folder.path().join(name.as_str())).unwrap();
+        drop(run);
+        assert_eq!(holders(&name).len(), 1, "a file that was removed");
+        drop(job);
+        assert_eq!(holders(&name), [""; 0]);
+    }
+
+    #[test]
+    fn only_the_whole_name_counts() {
+        let is = |target: &str| is_named(Path::new(target), "run-1");
+        assert!(is("/a/run-1") && is("/run-1") && is("/a/run-1 (deleted)"));
+        assert!(!is("/a/xrun-1") && !is("/a/run-12") && !is("/run-1/x") && !is("pipe:[1]"));
     }
 }

@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use super::name::{DRAFT, Identity, LockName};
 use super::{JOB_BYTE, RUN_BYTE};
-use crate::sys::apart;
 use crate::sys::errno::Errno;
 use crate::sys::filesystem::FileSystem;
 use crate::sys::ofd;
 use crate::sys::place::Directory;
+use crate::sys::process::remove_file_within;
 use crate::sys::sharing::objection_to_directory;
 
 /// The supervisor's own lock. The file stays when this is dropped: then it proves that the run is
@@ -122,15 +122,11 @@ fn lock_both(file: &File, directory: &Directory, draft: &OsStr) -> io::Result<(I
 
 impl RunLock {
     /// The file's name, for the token's row.
-    #[must_use]
     pub const fn name(&self) -> &LockName {
         &self.name
     }
 
-    /// Whether the guard or a process of the job holds the job's lock.
-    ///
-    /// # Errors
-    /// Those of fcntl(2), which has no reason to fail.
+    /// True if the guard or a process of the job holds the job's lock.
     pub fn is_job_lock_held(&self) -> io::Result<bool> {
         ofd::is_locked(self.file.as_fd(), JOB_BYTE)
     }
@@ -141,9 +137,9 @@ impl RunLock {
         let _ = fs::remove_file(&self.path);
     }
 
-    /// The same where the file system may hang: waits for at most `limit`.
-    pub fn remove_apart(self, limit: Duration) {
-        apart::remove(&self.path, limit);
+    /// Removes the file where the file system may hang: waits for at most `limit`.
+    pub fn remove_within(self, limit: Duration) {
+        remove_file_within(limit, &self.path);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Whether the guard still guards: answers that are overdue.
+//! The guard's overdue answers: does it still guard?
 
 use std::time::Duration;
 

@@ -8,7 +8,7 @@ mod stopping;
 use std::time::Duration;
 
 use super::rig::*;
-use crate::job::messages::Deadline;
+use crate::job::Deadline;
 use crate::moment::Moment;
 use crate::run::ending::NotStarted;
 use crate::run::ending::{Ending, JobEnd, Loss, Unstarted};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::job::messages::Deadline;
+use crate::job::Deadline;
 use crate::moment::Moment;
 use crate::run::event::Action;
 use crate::token::mutant::{Mutant, is_mutant};
@@ -109,7 +109,7 @@ impl Guard {
         [self.kill_at, kill, term].into_iter().flatten()
     }
 
-    /// Whether it has begun to end the tree.
+    /// True if it has begun to end the tree.
     pub(crate) const fn forces(&self) -> bool {
         self.forced
     }

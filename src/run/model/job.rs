@@ -23,7 +23,7 @@ impl Job {
         }
     }
 
-    /// Whether its own process is alive.
+    /// True if its own process is alive.
     pub(crate) const fn runs(&self) -> bool {
         self.own_process
     }

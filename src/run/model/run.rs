@@ -43,7 +43,7 @@ impl Run {
         &self.machine.claim().session
     }
 
-    /// Whether the supervisor is to exit.
+    /// True if the supervisor is to exit.
     pub(crate) const fn is_over(&self) -> bool {
         self.machine.ending().is_some()
     }
@@ -81,7 +81,7 @@ impl Run {
     }
 }
 
-/// Whether an event shows the session its own token.
+/// True if an event shows the session its own token.
 fn is_shown_to_hold(event: &Event, claim: &Claim) -> bool {
     let Event::Looked(Ok((reading, _))) = event else {
         return false;
@@ -90,7 +90,7 @@ fn is_shown_to_hold(event: &Event, claim: &Claim) -> bool {
     session == Some(&claim.session)
 }
 
-/// Whether this action treats the token as lost.
+/// True if this action treats the token as lost.
 const fn takes_it_for_lost(action: &Action) -> bool {
     matches!(
         action,

@@ -55,7 +55,7 @@ impl World {
         }
     }
 
-    /// Whether no waiter's heartbeat is late.
+    /// True if no waiter's heartbeat is late.
     fn all_awake(&self) -> bool {
         self.clients.iter().all(|client| !client.frozen)
     }

@@ -59,7 +59,7 @@ pub(super) struct Adrift {
 }
 
 impl World {
-    /// Whether time may pass: not while a request has been out for its whole time-out, nor while
+    /// True if time may pass: not while a request has been out for its whole time-out, nor while
     /// the network is fast.
     pub(super) fn may_pass(&self) -> bool {
         let overdue = |n: usize| {
@@ -71,7 +71,7 @@ impl World {
         !(0..2).any(overdue)
     }
 
-    /// Whether the request's sender may stop waiting for it.
+    /// True if the request's sender may stop waiting for it.
     pub(super) fn is_late(&self, out: &Out) -> bool {
         self.moment() >= out.at.plus(SECOND)
     }

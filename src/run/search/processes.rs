@@ -16,12 +16,12 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Whether the job's own process is alive.
+    /// True if the job's own process is alive.
     pub(super) fn job_runs(&self) -> bool {
         self.run.job.as_ref().is_some_and(Job::runs)
     }
 
-    /// Whether the job's own process is gone, and others of its tree are alive.
+    /// True if the job's own process is gone, and others of its tree are alive.
     pub(super) fn has_leftovers(&self) -> bool {
         self.run.job_alive() && !self.job_runs()
     }

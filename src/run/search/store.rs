@@ -13,7 +13,7 @@ impl World {
         Server::named(&format!("s{}", self.server))
     }
 
-    /// Whether the store's note requires an observation.
+    /// True if the store's note requires an observation.
     pub(super) fn is_observed(&self) -> bool {
         let note = self.store.incarnation.as_ref();
         note.is_some_and(|note| note.served != Served::Everything)

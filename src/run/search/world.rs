@@ -42,7 +42,7 @@ pub(super) struct World {
     /// Until when a job may be alive beside another, as a command reported to the operator.
     pub(super) excused: Vec<(SessionId, Moment)>,
     pub(super) left: Left,
-    /// Whether the step to this state granted the token.
+    /// True if the step to this state granted the token.
     pub(super) granted: bool,
     pub(super) violation: Option<String>,
 }

@@ -126,7 +126,7 @@ impl Queued {
 }
 
 impl Seeking {
-    /// Whether a look is useful as soon as the notifier signals.
+    /// True if a look is useful as soon as the notifier signals.
     pub(crate) const fn listens(&self) -> bool {
         matches!(self.state, SeekingState::Waiting { .. })
             && self.queued.joined

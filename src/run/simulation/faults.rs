@@ -215,7 +215,7 @@ impl World {
         self.say(|| format!("the store is s{next} now"));
     }
 
-    /// Whether no lease in force is longer than every lease that the remaining store, and the runs
+    /// True if no lease in force is longer than every lease that the remaining store, and the runs
     /// that come to it, know of (docs/limits-of-stores.md).
     fn covers(&self, left: &ModelData) -> bool {
         let row = left.rows.get(&group());

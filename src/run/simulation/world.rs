@@ -44,7 +44,7 @@ pub(super) struct World {
     pub(super) behind: u64,
     pub(super) tick_offset: i64,
     pub(super) wall_offset: i64,
-    /// Whether this seed's store may lose commits; otherwise its wall clock may leap.
+    /// True if this seed's store may lose commits; otherwise its wall clock may leap.
     pub(super) lossy: bool,
     pub(super) nodes: Vec<Node>,
     pub(super) processes: Vec<Process>,
@@ -53,7 +53,7 @@ pub(super) struct World {
     pub(super) highest_fence: i64,
     /// Until when two jobs may be alive because of this session's job.
     pub(super) excused: BTreeMap<SessionId, u64>,
-    /// Whether steps are recorded: only for a seed that is known to fail, since recording is slow.
+    /// True if steps are recorded: only for a seed that is known to fail, since recording is slow.
     traced: bool,
     steps: Vec<String>,
     /// Since when each waiter has sent its heartbeats often enough.

@@ -7,10 +7,9 @@ use std::path::Path;
 
 use super::Check;
 use crate::store::Trouble;
-use crate::sys::access::{self, Access};
 use crate::sys::errno::Errno;
+use crate::sys::file::{self, Access};
 use crate::sys::sharing::{Sharing, is_sticky};
-use crate::sys::unnamed_file;
 use crate::sys::user;
 
 /// Checks that a directory exists, or can be made, and that files can be made in it.
@@ -32,7 +31,7 @@ pub(in crate::store) fn check(step: &'static str, directory: &Path) -> Check {
             return Check::fail(step, Trouble::Misconfigured, found, "give another path");
         }
     };
-    if let Err(error) = access::check(existing, Access::MakeFiles) {
+    if let Err(error) = file::check(existing, Access::MakeFiles) {
         let what = if is_there { "written to" } else { "made" };
         return Check::fail(
             step,
@@ -82,7 +81,7 @@ const ROOM: usize = 64 * 1_024;
 /// Checks that there is room in a directory, with a file that has no name.
 pub(in crate::store) fn room(directory: &Path) -> Check {
     const STEP: &str = "room";
-    let written = unnamed_file::create_in(directory)
+    let written = file::create_unnamed_in(directory)
         .and_then(|mut file| file.write_all(&[0; ROOM]).and_then(|()| file.sync_data()));
     let Err(error) = written else {
         return Check::fine(STEP, format!("{} KiB can be written", ROOM / 1_024));

@@ -3,8 +3,8 @@
 use super::*;
 use crate::store::RefusalQuery;
 use crate::token::RefusalRecord;
-use crate::token::output::fixture::output;
-use crate::token::refusal_record::fixture::refused;
+use crate::token::record::fixture::output;
+use crate::token::refusal::fixture::refused;
 
 const DAY: Duration = Duration::from_hours(24);
 

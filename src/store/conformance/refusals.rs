@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::store::RefusalQuery;
-use crate::token::output::fixture::output;
-use crate::token::refusal_record::fixture::refused;
+use crate::token::record::fixture::output;
+use crate::token::refusal::fixture::refused;
 use crate::token::{OutputRecord, RefusalRecord, WallTime};
 
 fn refusals(store: &mut dyn Store) -> Vec<RefusalRecord> {

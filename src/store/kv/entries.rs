@@ -29,8 +29,8 @@ pub(super) fn put(key: String, version: &str, group: &GroupName, document: Strin
 }
 
 impl Put {
-    /// The same, in the lists of this kind: that of all groups with this rank, that of its group
-    /// with the other one.
+    /// Puts the entry into both lists of this kind: with the first rank into that of all groups, with the
+    /// second one into that of its group.
     pub(super) fn listed(mut self, kind: &str, group: &GroupName, ranks: [Rank; 2]) -> Self {
         self.lists = keys::lists(kind, group).into_iter().zip(ranks).collect();
         self

@@ -75,7 +75,7 @@ impl<K: Kv> KvStore<K> {
             then: Self::asked(group, key),
             ..Commit::default()
         })?;
-        self.reading((group, key), committed.found)
+        self.reading(group, key, committed.found)
     }
 }
 
@@ -95,16 +95,19 @@ impl<K: Kv> Queue for KvStore<K> {
             then: Self::asked(group, key),
             ..Commit::default()
         })?;
-        let reading = self.reading((group, key), committed.found)?;
+        let reading = self.reading(group, key, committed.found)?;
         let is_forgotten = |entry: &&QueueEntry| {
             let age = reading
                 .now
                 .calendar_age_of(entry.seen_at, Some(&entry.epoch));
             age >= FORGOTTEN && entry.waiter.session != waiter.session
         };
-        let forgotten = reading.queue.iter().filter(is_forgotten);
-        let forgotten: Vec<SessionId> = forgotten
-            .map(|entry| entry.waiter.session.clone())
+        let session = |entry: &QueueEntry| entry.waiter.session.clone();
+        let forgotten: Vec<_> = reading
+            .queue
+            .iter()
+            .filter(is_forgotten)
+            .map(session)
             .collect();
         if forgotten.is_empty() || reading.now.is_past(expiry) {
             return Ok(reading);

@@ -1,12 +1,12 @@
-//! The entries of finished runs, acts of operators, and keys that are done.
+//! The entries of finished runs and their output, acts of operators, and keys that are done.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::entries::{delete, json, limited, put};
-use super::keys::{self, ACTS, KEYS, RUNS, list, part};
+use super::keys::{self, ACTS, KEYS, OUTPUTS, RUNS, list, part};
 use super::{Ask, Commit, Entry, Kv, KvStore, Outcome, Part, Rank, TRIES};
-use super::{outputs, pruning, refusals};
+use super::{pruning, refusals};
 use crate::store::{ActQuery, Records, RefusalQuery, Retention, RunQuery, StoreError};
 use crate::token::{
     ActRecord, Fence, GroupName, OnceMark, OutputRecord, Recorded, RefusalRecord, RefusalTotal,
@@ -80,52 +80,12 @@ fn between(list: String, since: Option<WallTime>, until: Option<WallTime>) -> Pa
     part(list, from, to)
 }
 
-fn runs<K: Kv>(of: &mut KvStore<K>, query: &RunQuery) -> Result<Vec<RunRecord>, StoreError> {
-    let list = list(RUNS, query.group.as_ref());
-    let part = match query.group {
-        Some(_) => part(list, i64::MIN, i64::MAX),
-        None => between(list, query.since, query.until),
-    };
-    let wanted = |run: RunRecord, entry: Entry| {
-        let run = run.written(&entry.stamp);
-        query.wants(&run).then_some(run)
-    };
-    let mut runs = of.newest(part, query.limit, wanted)?;
-    if query.group.is_some() {
-        runs.sort_by_key(|run| Reverse(run.fence));
-    } else {
-        runs.sort_by_key(|run| Reverse((run.started_at, run.fence)));
-    }
-    Ok(limited(runs, query.limit))
-}
-
-fn acts<K: Kv>(of: &mut KvStore<K>, query: &ActQuery) -> Result<Vec<ActRecord>, StoreError> {
-    let part = between(list(ACTS, query.group.as_ref()), query.since, query.until);
-    let wanted = |act: ActRecord, entry: Entry| {
-        let at = entry.stamp.stamp.wall;
-        let act = ActRecord { at, ..act };
-        query.wants(&act).then_some(act)
-    };
-    let mut acts = of.newest(part, query.limit, wanted)?;
-    acts.sort_by_key(|act| (Reverse(act.at), act.version));
-    Ok(limited(acts, query.limit))
-}
-
 /// The key, with the time of the store.
 fn mark_of(mark: OnceMark, entry: &Entry) -> OnceMark {
     OnceMark {
         done_at: entry.stamp.stamp.wall,
         ..mark
     }
-}
-
-fn mark<K: Kv>(
-    of: &mut KvStore<K>,
-    group: &GroupName,
-    key: &str,
-) -> Result<Option<OnceMark>, StoreError> {
-    let mut found = of.kv.get(&[Ask::One(keys::once(group, key))])?;
-    mark_in(of, &mut found.entries, group, key)
 }
 
 /// The key among these entries, if it is done.
@@ -141,18 +101,8 @@ pub(super) fn mark_in<K: Kv>(
     Ok(marks.next())
 }
 
-fn marks<K: Kv>(
-    of: &mut KvStore<K>,
-    group: Option<&GroupName>,
-) -> Result<Vec<OnceMark>, StoreError> {
-    let part = part(list(KEYS, group), i64::MIN, i64::MAX);
-    let mut found = of.newest(part, None, |mark, entry| Some(mark_of(mark, &entry)))?;
-    found.sort_by(|one, other| {
-        let newest_first = other.done_at.cmp(&one.done_at);
-        newest_first.then_with(|| one.key.cmp(&other.key))
-    });
-    Ok(found)
-}
+/// How many outputs are read to find the newest: two runs may have one fence.
+const SAME_FENCE: u32 = 4;
 
 impl<K: Kv> Records for KvStore<K> {
     fn record(&mut self, run: &RunRecord) -> Result<Recorded, StoreError> {
@@ -171,11 +121,34 @@ impl<K: Kv> Records for KvStore<K> {
     }
 
     fn runs(&mut self, query: &RunQuery) -> Result<Vec<RunRecord>, StoreError> {
-        runs(self, query)
+        let list = list(RUNS, query.group.as_ref());
+        let part = match query.group {
+            Some(_) => part(list, i64::MIN, i64::MAX),
+            None => between(list, query.since, query.until),
+        };
+        let wanted = |run: RunRecord, entry: Entry| {
+            let run = run.written(&entry.stamp);
+            query.wants(&run).then_some(run)
+        };
+        let mut runs = self.newest(part, query.limit, wanted)?;
+        if query.group.is_some() {
+            runs.sort_by_key(|run| Reverse(run.fence));
+        } else {
+            runs.sort_by_key(|run| Reverse((run.started_at, run.fence)));
+        }
+        Ok(limited(runs, query.limit))
     }
 
     fn acts(&mut self, query: &ActQuery) -> Result<Vec<ActRecord>, StoreError> {
-        acts(self, query)
+        let part = between(list(ACTS, query.group.as_ref()), query.since, query.until);
+        let wanted = |act: ActRecord, entry: Entry| {
+            let at = entry.stamp.stamp.wall;
+            let act = ActRecord { at, ..act };
+            query.wants(&act).then_some(act)
+        };
+        let mut acts = self.newest(part, query.limit, wanted)?;
+        acts.sort_by_key(|act| (Reverse(act.at), act.version));
+        Ok(limited(acts, query.limit))
     }
 
     fn refuse(&mut self, refusal: &RefusalRecord) -> Result<(), StoreError> {
@@ -191,7 +164,15 @@ impl<K: Kv> Records for KvStore<K> {
     }
 
     fn keep_output(&mut self, output: &OutputRecord) -> Result<(), StoreError> {
-        outputs::keep_output(self, output)
+        let OutputRecord { group, fence, .. } = output;
+        let key = keys::key([&"output", group, fence, &output.session]);
+        let ranks = [Rank::At(fence.0); 2];
+        let commit = Commit {
+            // Its entry has no other writer.
+            puts: vec![put(key, "", group, json(output)).listed(OUTPUTS, group, ranks)],
+            ..Commit::default()
+        };
+        self.kv.commit(&commit).map(drop)
     }
 
     fn output(
@@ -199,15 +180,34 @@ impl<K: Kv> Records for KvStore<K> {
         group: &GroupName,
         fence: Option<Fence>,
     ) -> Result<Option<OutputRecord>, StoreError> {
-        outputs::output(self, group, fence)
+        let (from, to) = fence.map_or((i64::MIN, i64::MAX), |fence| (fence.0, fence.0));
+        let asked = Part {
+            newest_first: true,
+            limit: SAME_FENCE,
+            ..part(list(OUTPUTS, Some(group)), from, to)
+        };
+        let found = self.kv.get(&[Ask::Part(asked)])?;
+        let found = self.values(found.entries)?.into_iter();
+        let found = found.map(|(output, entry): (OutputRecord, Entry)| OutputRecord {
+            written_at: entry.stamp.stamp.wall,
+            ..output
+        });
+        Ok(found.max_by_key(|output| (output.fence, output.written_at)))
     }
 
     fn once(&mut self, group: &GroupName, key: &str) -> Result<Option<OnceMark>, StoreError> {
-        mark(self, group, key)
+        let mut found = self.kv.get(&[Ask::One(keys::once(group, key))])?;
+        mark_in(self, &mut found.entries, group, key)
     }
 
     fn once_marks(&mut self, group: Option<&GroupName>) -> Result<Vec<OnceMark>, StoreError> {
-        marks(self, group)
+        let part = part(list(KEYS, group), i64::MIN, i64::MAX);
+        let mut found = self.newest(part, None, |mark, entry| Some(mark_of(mark, &entry)))?;
+        found.sort_by(|one, other| {
+            let newest_first = other.done_at.cmp(&one.done_at);
+            newest_first.then_with(|| one.key.cmp(&other.key))
+        });
+        Ok(found)
     }
 
     fn prune(&mut self, group: &GroupName, retention: Retention) -> Result<(), StoreError> {

@@ -88,7 +88,7 @@ fn text_of(version: Version) -> String {
     version.number().to_string()
 }
 
-/// Whether waiters must look again after this swap: not after a grant or a heartbeat.
+/// True if waiters must look again after this swap: not after a grant or a heartbeat.
 const fn may_free(swap: &Swap) -> bool {
     !matches!(
         swap.stamp,
@@ -151,7 +151,8 @@ impl<K: Kv> KvStore<K> {
     /// The reading in the answer to [`Self::asked`].
     pub(super) fn reading(
         &self,
-        (group, key): (&GroupName, Option<&str>),
+        group: &GroupName,
+        key: Option<&str>,
         mut found: Found,
     ) -> Result<Reading, StoreError> {
         let done = key.map(|key| records::mark_in(self, &mut found.entries, group, key));
@@ -193,7 +194,7 @@ impl<K: Kv> KvStore<K> {
 impl<K: Kv> Tokens for KvStore<K> {
     fn look(&mut self, group: &GroupName, key: Option<&str>) -> Result<Reading, StoreError> {
         let found = self.kv.get(&Self::asked(group, key))?;
-        self.reading((group, key), found)
+        self.reading(group, key, found)
     }
 
     fn swap(&mut self, swap: &Swap) -> Result<Swapped, StoreError> {

@@ -15,7 +15,7 @@ use tokio::time::sleep;
 use super::deadline::{Activity, Deadline};
 use super::fault::Fault;
 use super::host::{Host, Place, Servers};
-use crate::sys::tcp;
+use crate::sys::socket;
 
 /// After how long a server with a full queue is tried again.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -105,10 +105,10 @@ async fn connected(servers: &Servers, target: &Target) -> io::Result<Dialled> {
             let stream = TcpStream::connect(address).await?;
             stream.set_nodelay(true)?;
             if let Some(probes) = servers.keepalive {
-                tcp::keep_alive(&stream, probes)?;
+                socket::keep_alive(&stream, probes)?;
             }
             if let Some(limit) = servers.user_timeout {
-                tcp::set_user_timeout(&stream, limit)?;
+                socket::set_user_timeout(&stream, limit)?;
             }
             dialled(stream)
         }

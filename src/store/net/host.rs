@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::secret::Secret;
-use crate::sys::tcp::Keepalive;
+use crate::sys::socket::Keepalive;
 
 /// How an idle connection is probed: a lost server is noticed within a minute.
 pub const PROBES: Keepalive = Keepalive {

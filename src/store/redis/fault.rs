@@ -42,8 +42,7 @@ impl Said {
         let code = error.code().to_owned();
         let text = error.details().unwrap_or_default();
         // Its first sentence, without the place in the script.
-        let text = without_place(text);
-        let text = text.split(". ").next().unwrap_or_default();
+        let text = without_place(text).split(". ").next().unwrap_or_default();
         let text = text.trim_end_matches('.').replace(['\r', '\n'], " ");
         Self::Answer {
             doing,
@@ -174,7 +173,7 @@ fn is_place(text: &str) -> bool {
     hash == 40
 }
 
-/// Whether a command in a script was denied. Such an error has no code of its own: in Redis 7.0 it is
+/// True if a command in a script was denied. Such an error has no code of its own: in Redis 7.0 it is
 /// `ERR The user executing the script can't run this command or subcommand`, and in newer servers `ERR
 /// ACL failure in script: User etl has no permissions to run the 'hset' command`.
 fn is_denied_in_script(text: &str) -> bool {

@@ -18,13 +18,13 @@ use super::login::Login;
 use super::reply::Reply;
 use super::script::{Answer, Answered, answered};
 use super::settings::Settings;
-use super::tls;
 use crate::store::StoreError;
 use crate::store::net::deadline::{Activity, Deadline};
 use crate::store::net::dial::{Stream, Target, connect, is_silent};
 use crate::store::net::host::{Host, Place};
 use crate::store::net::lookout::Identify;
 use crate::store::net::session::{self, bound};
+use crate::store::net::verified_tls::secure;
 
 /// An answer of a look fits: it takes one read.
 const CHUNK: usize = 8 * 1024;
@@ -179,7 +179,7 @@ impl session::Link for Link {
         let dialled = connect(&settings.servers, target, deadline).await?;
         let (wire, secured) = match (&settings.tls, &host.place) {
             (Some(files), Place::Tcp { to, .. }) => {
-                let secured = tls::secure(files, to, dialled.stream);
+                let secured = secure(files, to, dialled.stream);
                 (bound(deadline, Activity::Securing, secured).await?, true)
             }
             _ => (dialled.stream, false),
@@ -227,8 +227,7 @@ impl Session {
         limit: Duration,
         command: &Command,
     ) -> Result<Answer, StoreError> {
-        let answer = self.ask(limit, command);
-        let mut answer = answer.map_err(|failed| failed.error)?;
+        let mut answer = self.ask(limit, command).map_err(|failed| failed.error)?;
         let refuses = answer.evicts.take().map(Said::Evicts);
         answer.found.refuses = refuses.map(|said| self.error(&Fault::Said(said)));
         Ok(answer)

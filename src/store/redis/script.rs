@@ -4,11 +4,13 @@
 use std::time::Duration;
 
 use redis::Value;
-use serde::Serialize;
+use serde_json::{Value as Json, json};
 
 use super::settings::Settings;
-use crate::store::kv::{Ask, Commit, Entry, Fields, Found, Outcome, Part, Put, Rank, Server};
-use crate::token::{ClockEpoch, Incarnation, Served, Stamp, StoreTime, WallTime};
+use crate::store::kv::{
+    Announcement, Ask, Commit, Entry, Fields, Found, Outcome, Put, Rank, Server,
+};
+use crate::token::{ClockEpoch, Incarnation, Served, Stamp, StoreTime, Until, WallTime};
 
 /// How long an old master accepts writes after one of its replicas was promoted, if it needs that
 /// replica: `min-replicas-max-lag`, by default 10 s, then up to a second each for whole seconds and for
@@ -29,7 +31,7 @@ impl Scripts {
         Self::with_clock(include_str!("clock.lua"))
     }
 
-    /// The same with another function `clock`.
+    /// The scripts with this function `clock` in place of the server's.
     pub(super) fn with_clock(clock: &str) -> Self {
         let common = concat!(include_str!("common.lua"), "\n");
         let script = |own: &str| without_comments(&format!("{clock}\n{common}{own}"));
@@ -41,13 +43,12 @@ impl Scripts {
 
     /// The command that reads.
     pub(super) fn read(&self, settings: &Settings, asked: &[Ask]) -> Vec<u8> {
-        let asked: Vec<AskText<'_>> = asked.iter().map(AskText::of).collect();
-        command(&self.read, settings, &json(&asked))
+        command(&self.read, settings, &list(asked, ask))
     }
 
     /// The command that commits.
-    pub(super) fn commit(&self, settings: &Settings, commit: &Commit) -> Vec<u8> {
-        command(&self.commit, settings, &json(&CommitText::of(commit)))
+    pub(super) fn commit(&self, settings: &Settings, request: &Commit) -> Vec<u8> {
+        command(&self.commit, settings, &commit(request))
     }
 }
 
@@ -59,11 +60,11 @@ fn without_comments(script: &str) -> String {
 }
 
 /// A cluster finds the node by the key, which all others share a hash tag with.
-fn command(script: &str, settings: &Settings, request: &str) -> Vec<u8> {
+fn command(script: &str, settings: &Settings, request: &Json) -> Vec<u8> {
     let mut command = redis::cmd("EVAL");
     let prefix = &settings.prefix;
     command.arg(script).arg(1).arg(format!("{prefix}tokens"));
-    command.arg(prefix).arg(request);
+    command.arg(prefix).arg(request.to_string());
     let place = match settings.database {
         0 => String::new(),
         number => format!("/{number}"),
@@ -72,137 +73,70 @@ fn command(script: &str, settings: &Settings, request: &str) -> Vec<u8> {
     command.get_packed_command()
 }
 
-/// Texts and flags: nothing in it can fail.
-fn json(value: &impl Serialize) -> String {
-    serde_json::to_string(value).unwrap_or_default()
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum AskText<'a> {
-    One {
-        one: &'a str,
-    },
-    Part {
-        list: &'a str,
-        from: String,
-        to: String,
-        newest_first: bool,
-        skip: u32,
-        /// A negative number is no limit.
-        limit: i64,
-    },
-}
-
-impl<'a> AskText<'a> {
-    fn of(ask: &'a Ask) -> Self {
-        match ask {
-            Ask::One(key) => Self::One { one: key },
-            Ask::Part(part) => {
-                let Part { list, .. } = part;
-                let (from, to) = part.ranks;
-                Self::Part {
-                    list,
-                    from: bound(from),
-                    to: bound(to),
-                    newest_first: part.newest_first,
-                    skip: part.skip,
-                    limit: match part.limit {
-                        u32::MAX => -1,
-                        limit => i64::from(limit),
-                    },
-                }
-            }
-        }
-    }
-}
-
-fn bound(rank: i64) -> String {
-    match rank {
+/// What a script reads. Ranks are texts: a number of Lua's has 53 bits.
+fn ask(ask: &Ask) -> Json {
+    let part = match ask {
+        Ask::One(key) => return json!({ "one": key }),
+        Ask::Part(part) => part,
+    };
+    let bound = |rank: i64| match rank {
         i64::MIN => "-inf".to_owned(),
         i64::MAX => "+inf".to_owned(),
         rank => rank.to_string(),
-    }
+    };
+    json!({
+        "list": part.list,
+        "from": bound(part.ranks.0),
+        "to": bound(part.ranks.1),
+        "newest_first": part.newest_first,
+        "skip": part.skip,
+        // A negative number is no limit.
+        "limit": match part.limit {
+            u32::MAX => -1,
+            limit => i64::from(limit),
+        },
+    })
 }
 
-/// A key, and its version; `false`: there must be no such entry.
-#[derive(Serialize)]
-struct CompareText<'a>(&'a str, VersionText<'a>);
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum VersionText<'a> {
-    Is(&'a str),
-    Absent(bool),
+fn put(put: &Put) -> Json {
+    let fields = put.fields.iter().flat_map(|(name, value)| [name, value]);
+    let version = ["version", &put.version].into_iter();
+    let fields: Vec<&str> = version.chain(fields.map(String::as_str)).collect();
+    let place = |(list, rank): &(String, Rank)| match rank {
+        Rank::At(rank) => json!([list, rank.to_string()]),
+        Rank::Now => json!([list, "now"]),
+        Rank::Number => json!([list, "number"]),
+    };
+    json!({
+        "key": put.key,
+        "fields": fields,
+        "stamps": put.stamps,
+        "numbered": put.numbered,
+        "lists": list(&put.lists, place),
+    })
 }
 
-#[derive(Serialize)]
-struct PutText<'a> {
-    key: &'a str,
-    fields: Vec<&'a str>,
-    stamps: bool,
-    numbered: bool,
-    lists: Vec<(&'a str, String)>,
+/// A version or a part that is absent is `false`: Lua takes `null` for true.
+fn commit(commit: &Commit) -> Json {
+    let compare = |(key, version): &(String, Option<String>)| match version {
+        Some(version) => json!([key, version]),
+        None => json!([key, false]),
+    };
+    let until = |until: &Until| json!([until.epoch().0, until.tick_ms().to_string()]);
+    let announcement = |told: &Announcement| json!([told.channel, told.if_any_in]);
+    json!({
+        "compare": list(&commit.compare, compare),
+        "puts": list(&commit.puts, put),
+        "deletes": list(&commit.deletes, |delete| json!([delete.key, delete.lists])),
+        "grants": commit.grants,
+        "until": commit.until.as_ref().map_or(json!(false), until),
+        "announces": commit.announces.as_ref().map_or(json!(false), announcement),
+        "then": list(&commit.then, ask),
+    })
 }
 
-impl<'a> PutText<'a> {
-    fn of(put: &'a Put) -> Self {
-        let fields = put.fields.iter();
-        let fields = fields.flat_map(|(name, value)| [name.as_str(), value]);
-        let rank = |rank: &Rank| match rank {
-            Rank::At(rank) => rank.to_string(),
-            Rank::Now => "now".to_owned(),
-            Rank::Number => "number".to_owned(),
-        };
-        let lists = put.lists.iter();
-        Self {
-            key: &put.key,
-            fields: ["version", &put.version]
-                .into_iter()
-                .chain(fields)
-                .collect(),
-            stamps: put.stamps,
-            numbered: put.numbered,
-            lists: lists.map(|(list, at)| (list.as_str(), rank(at))).collect(),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct CommitText<'a> {
-    compare: Vec<CompareText<'a>>,
-    puts: Vec<PutText<'a>>,
-    deletes: Vec<(&'a str, &'a [String])>,
-    grants: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    until: Option<(&'a str, String)>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    announces: Option<(&'a str, &'a str)>,
-    then: Vec<AskText<'a>>,
-}
-
-impl<'a> CommitText<'a> {
-    fn of(commit: &'a Commit) -> Self {
-        let compare = commit.compare.iter().map(|(key, version)| {
-            let version = version.as_deref();
-            CompareText(
-                key,
-                version.map_or(VersionText::Absent(false), VersionText::Is),
-            )
-        });
-        let until = commit.until.as_ref();
-        let told = commit.announces.as_ref();
-        let deletes = commit.deletes.iter();
-        Self {
-            compare: compare.collect(),
-            puts: commit.puts.iter().map(PutText::of).collect(),
-            deletes: deletes.map(|it| (it.key.as_str(), &it.lists[..])).collect(),
-            grants: commit.grants,
-            until: until.map(|it| (it.epoch().0.as_str(), it.tick_ms().to_string())),
-            announces: told.map(|it| (it.channel.as_str(), it.if_any_in.as_str())),
-            then: commit.then.iter().map(AskText::of).collect(),
-        }
-    }
+fn list<T>(of: &[T], to: impl Fn(&T) -> Json) -> Json {
+    of.iter().map(to).collect()
 }
 
 /// The answer of a script that was carried out.

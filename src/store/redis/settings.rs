@@ -5,12 +5,11 @@
 //! `redis` means the same.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
 use crate::store::net::address::{Address, BadAddress, number};
 use crate::store::net::host::{self, Host, Servers};
 use crate::store::net::secret::Secret;
-use crate::store::net::tls::{ClientCertificate, Roots};
+use crate::store::net::verified_tls::TlsFiles;
 
 /// The schemes, and whether they mean TLS and a Unix socket.
 const SCHEMES: [(&str, bool, bool); 6] = [
@@ -30,34 +29,12 @@ const PARAMETERS: [&str; 5] = ["db", "prefix", "cacert", "cert", "key"];
 /// The prefix of keys, without the braces that keep them on one node of a cluster.
 const PREFIX: &str = "tokenrun";
 
-/// The files of TLS.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tls {
-    pub roots: Roots,
-    pub client: Option<ClientCertificate>,
-}
-
-impl Tls {
-    /// The authorities of the system are trusted.
-    const DEFAULT: Self = Self {
-        roots: Roots::System,
-        client: None,
-    };
-
-    fn client(&mut self) -> &mut ClientCertificate {
-        self.client.get_or_insert_with(|| ClientCertificate {
-            certificate: PathBuf::new(),
-            key: PathBuf::new(),
-        })
-    }
-}
-
 /// Everything that a connection needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     pub servers: Servers,
     /// How the connection goes by TLS, if it does.
-    pub tls: Option<Tls>,
+    pub tls: Option<TlsFiles>,
     pub user: Option<String>,
     pub database: u32,
     /// All keys begin with this.
@@ -71,17 +48,13 @@ fn bad<T>(what: impl Into<String>) -> Result<T, BadAddress> {
     Err(BadAddress(what.into()))
 }
 
-/// Whether a URL's scheme is one of Redis's or Valkey's.
-#[must_use]
+/// True if a URL's scheme is one of Redis's or Valkey's.
 pub fn is_scheme(scheme: &str) -> bool {
     SCHEMES.iter().any(|(known, ..)| *known == scheme)
 }
 
 impl Settings {
-    /// Reads a URL. `variable` looks an environment variable up.
-    ///
-    /// # Errors
-    /// What is wrong with the URL.
+    /// Reads a URL. `variable` looks an environment variable up. An error says what is wrong with the URL.
     pub fn read(text: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Self, BadAddress> {
         let mut settings = parse(text)?;
         if !settings.has_password() {
@@ -97,7 +70,6 @@ impl Settings {
     }
 
     /// True if a password is given.
-    #[must_use]
     pub fn has_password(&self) -> bool {
         let mut hosts = self.servers.hosts.iter();
         hosts.any(|host| host.password.is_some())
@@ -144,10 +116,7 @@ impl host::Settings for Settings {
     }
 }
 
-/// Reads a URL alone.
-///
-/// # Errors
-/// What is wrong with it.
+/// Reads a URL alone. An error says what is wrong with it.
 pub fn parse(text: &str) -> Result<Settings, BadAddress> {
     let scheme = text.split_once("://").map_or("", |(scheme, _)| scheme);
     let Some((scheme, tls, unix)) = SCHEMES.into_iter().find(|(known, ..)| *known == scheme) else {
@@ -156,7 +125,7 @@ pub fn parse(text: &str) -> Result<Settings, BadAddress> {
     let address = Address::read(text, |name| PARAMETERS.contains(&name))?;
     let mut settings = Settings {
         servers: Servers::new(Vec::new()),
-        tls: tls.then_some(Tls::DEFAULT),
+        tls: tls.then_some(TlsFiles::DEFAULT),
         user: address.user,
         database: 0,
         prefix: format!("{{{PREFIX}}}:"),
@@ -184,16 +153,7 @@ pub fn parse(text: &str) -> Result<Settings, BadAddress> {
         }
         set(&mut settings, name, value)?;
     }
-    check(settings)
-}
-
-fn check(settings: Settings) -> Result<Settings, BadAddress> {
-    if let Some(Tls {
-        client: Some(ClientCertificate { certificate, key }),
-        ..
-    }) = &settings.tls
-        && (certificate.as_os_str().is_empty() || key.as_os_str().is_empty())
-    {
+    if !settings.tls.as_ref().is_none_or(TlsFiles::are_complete) {
         return bad("has one of cert and key: give both");
     }
     Ok(settings)
@@ -236,10 +196,8 @@ fn set(settings: &mut Settings, name: &str, value: &str) -> Result<(), BadAddres
             }
             settings.prefix = format!("{{{value}}}:");
         }
-        ("cacert", Some(tls)) => tls.roots = Roots::File(value.into()),
-        ("cert", Some(tls)) => tls.client().certificate = value.into(),
-        ("key", Some(tls)) => tls.client().key = value.into(),
-        _ => return bad(format!("has {name}, which needs TLS: write rediss://")),
+        (file, Some(tls)) => tls.set(file, value),
+        (_, None) => return bad(format!("has {name}, which needs TLS: write rediss://")),
     }
     Ok(())
 }
@@ -248,6 +206,7 @@ fn set(settings: &mut Settings, name: &str, value: &str) -> Result<(), BadAddres
 mod tests {
     use super::*;
     use crate::store::net::host::Settings as _;
+    use crate::store::net::tls::{ClientCertificate, Roots};
 
     fn password_of(settings: &Settings) -> Option<Secret> {
         settings.servers.hosts[0].password.clone()

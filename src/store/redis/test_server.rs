@@ -176,7 +176,7 @@ impl Server {
         *self.child.lock().unwrap() = Some(child);
     }
 
-    /// Whether it answers, even if only with an error.
+    /// True if it answers, even if only with an error.
     fn answers(&self) -> bool {
         std::os::unix::net::UnixStream::connect(self.socket()).is_ok()
             && !["Could not connect", "LOADING"]

@@ -24,9 +24,8 @@ use crate::duration::rounded;
 use crate::store::checkup::rules::{Facts, judge};
 use crate::store::checkup::{Check, Tell, advice, directory};
 use crate::store::{StoreError, Tokens as _, Trouble, filesystem};
-use crate::sys::access::{self, Access};
+use crate::sys::file::{self, Access};
 use crate::sys::sqlite_files;
-use crate::sys::unnamed_file;
 use crate::token::{GroupName, Timing};
 
 /// How often the lock is taken, and a page written.
@@ -169,7 +168,7 @@ fn file(location: &Location, found: &Metadata, facts: &mut Facts) -> Option<Chec
         "the log's index beside it (-shm)",
     ];
     for (path, what) in places.iter().zip(names) {
-        match access::check(path, Access::ReadAndWrite) {
+        match file::check(path, Access::ReadAndWrite) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
                 let whose = fs::metadata(path).map(|found| directory::owner(path, &found));
                 let whose = whose.unwrap_or_else(|_| owned.clone());
@@ -249,7 +248,7 @@ fn committed(connection: &Connection, location: &Location) -> rusqlite::Result<D
 /// system does not support such files.
 fn page_written(path: &Path) -> Option<Duration> {
     let parent = path.parent()?;
-    let mut file = unnamed_file::create_in(parent).ok()?;
+    let mut file = file::create_unnamed_in(parent).ok()?;
     let begun = Instant::now();
     file.write_all(&PAGE).ok()?;
     file.sync_data().ok()?;

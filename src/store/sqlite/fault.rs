@@ -11,9 +11,9 @@ use super::lock_owner::lock_owner;
 use crate::store::error::copy_of;
 use crate::store::sql::cell::BadColumn;
 use crate::store::{StoreError, Trouble};
-use crate::sys::access::{self, Access};
 use crate::sys::errno::Errno;
-use crate::sys::file_size;
+use crate::sys::file::{self, Access};
+use crate::sys::limits;
 use crate::sys::sqlite_files::{COMPANIONS, objection_at};
 use crate::token::hidden::quoted;
 
@@ -157,7 +157,7 @@ impl Location {
             ErrorCode::DiskFull | ErrorCode::SystemIoFailure if self.meets_limit() => self
                 .misconfigured(format!(
                     "can't {doing}: it, or what lies beside it, would be longer than the file size limit of {} bytes",
-                    file_size::limit().unwrap_or_default()
+                    limits::file_size().unwrap_or_default()
                 )).remedy("raise it (ulimit -f)"),
             ErrorCode::DiskFull => {
                 self.refused(format!("can't {doing}: the disk is full")).remedy("make room there")
@@ -186,7 +186,7 @@ impl Location {
     /// Whether a file of the store can't grow any more, because of this process's limit: SQLite
     /// does not report that.
     fn meets_limit(&self) -> bool {
-        let Some(limit) = file_size::limit() else {
+        let Some(limit) = limits::file_size() else {
             return false;
         };
         let beside = ["-wal", "-shm"].map(|end| companion(&self.path, end));
@@ -214,7 +214,7 @@ impl Location {
     }
 
     fn read_only(&self, doing: &str) -> StoreError {
-        match access::check(&self.path, Access::ReadAndWrite) {
+        match file::check(&self.path, Access::ReadAndWrite) {
             Err(error) if Errno::of(&error) == Some(Errno::EROFS) => {
                 self.io("write to", &self.path, &error)
             }
@@ -235,7 +235,7 @@ impl Location {
         files.push(Some(self.path.clone()));
         files.extend(["-wal", "-shm"].map(|end| Some(companion(&self.path, end))));
         for file in files.into_iter().flatten() {
-            let checked = access::check_as_real_user(&file, Access::ReadAndWrite);
+            let checked = file::check_as_real_user(&file, Access::ReadAndWrite);
             if let Err(error) = checked
                 && trouble_of(&error) == Trouble::Denied
             {

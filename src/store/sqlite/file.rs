@@ -18,7 +18,7 @@ use super::fault::Location;
 use super::incarnation;
 use crate::store::{StoreError, filesystem};
 use crate::sys::errno::Errno;
-use crate::sys::inode::Inode;
+use crate::sys::file::Inode;
 use crate::sys::place::{Directory, Place};
 use crate::sys::sharing::{Sharing, is_own, is_sticky};
 use crate::sys::sqlite_files::{self, COMPANIONS};

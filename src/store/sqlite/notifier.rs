@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::store::Notifier;
-use crate::sys::inotify::CloseWatch;
+use crate::sys::events::CloseWatch;
 
 /// A watch on a log.
 pub(super) struct LogWatch {

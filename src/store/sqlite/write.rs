@@ -6,7 +6,7 @@ use super::cells::{read, values};
 use crate::store::StoreError;
 use crate::store::sql::cell::{Cell, Cells, Column, Kind, number};
 use crate::store::sql::table::{ACTS, KEYS, RUNS};
-use crate::token::refusal_record::Repeats;
+use crate::token::refusal::Repeats;
 use crate::token::{
     ActRecord, GroupName, Recorded, RefusalRecord, RunRecord, SessionId, StoreTime, WallTime,
 };

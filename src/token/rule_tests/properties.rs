@@ -118,7 +118,7 @@ prop_compose! {
     }
 }
 
-/// Whether a stamp of the row lies in the reader's future: by its clock epoch's clock, or by the
+/// True if a stamp of the row lies in the reader's future: by its clock epoch's clock, or by the
 /// wall clock. Clocks that go on never leave such a stamp.
 fn has_a_stamp_in_the_future(seen: &Seen) -> bool {
     let row = &seen.row;

@@ -73,7 +73,7 @@ struct Leap {
     passed_ms: i64,
     /// Another clock epoch, and its wall clock so far behind the true one.
     behind_ms: Option<i64>,
-    /// Whether that change loses the last grant.
+    /// True if that change loses the last grant.
     lossy: bool,
 }
 

@@ -29,8 +29,7 @@ use crate::run::runtime_keeper::RuntimeKeeper;
 use crate::sys::poll::wait_readable;
 use crate::sys::process::{self, signal_child};
 use crate::sys::service_manager::{self, ServiceManager};
-use crate::sys::signal_numbers::{SIGTERM, asks_for_end};
-use crate::sys::signals::{Inherited, SignalFd};
+use crate::sys::signals::{Inherited, SIGTERM, SignalFd, asks_for_end};
 
 /// The first word of the process in the place of a job. No person writes it.
 pub(crate) const STAND_IN: &str = "hold:stand-in";

@@ -22,8 +22,7 @@ use crate::run::environment::Known;
 use crate::run::event::Granted;
 use crate::sys::clock::LocalClock;
 use crate::sys::poll::Sources;
-use crate::sys::signal_numbers::asks_for_end;
-use crate::sys::signals::{Inherited, SignalFd};
+use crate::sys::signals::{Inherited, SignalFd, asks_for_end};
 use crate::token::{Claim, GroupName, RunRecord};
 
 /// The first word of the process that keeps a hook. No person writes it.

@@ -27,7 +27,7 @@ use crate::run::driver::{Listener, drive};
 use crate::run::ending::{Codes, Ending};
 use crate::run::event::{Granted, GuardNews, Note};
 use crate::run::machine::{Limits, Machine, Wait};
-use crate::run::outside::Outside;
+use crate::run::setup::Setup;
 use crate::store::Store;
 use crate::sys::clock::LocalClock;
 use crate::sys::service_manager::ServiceManager;
@@ -46,7 +46,7 @@ pub(super) struct Prepared {
     /// Where the report goes.
     pub(super) report: Option<PathBuf>,
     /// The clock, the signals and the job.
-    pub(super) outside: Outside,
+    pub(super) setup: Setup,
 }
 
 /// Runs the job, if the token is granted, reports how that ended, and returns how the process ends.
@@ -68,7 +68,7 @@ pub(super) fn run(
             group: &run.claim.group.clone(),
             store: &store_name,
             program: &run.claim.about.program.clone(),
-            command: &run.outside.argv.clone(),
+            command: &run.setup.argv.clone(),
             client: &run.claim.client.clone(),
             host: run.claim.about.host.as_deref(),
             timeout: run.limits.timeout,
@@ -81,12 +81,12 @@ pub(super) fn run(
         seen: None,
         granted: None,
         primaries: None,
-        clock: run.outside.clock,
+        clock: run.setup.clock,
         started: None,
-        held_back: run.outside.capture.map(|_| Vec::new()),
+        held_back: run.setup.capture.map(|_| Vec::new()),
     };
     let machine = Machine::new(run.claim.clone(), run.limits);
-    let driven = drive(machine, store, &run.outside, &mut narrator).context(SYSTEM_REFUSED);
+    let driven = drive(machine, store, &run.setup, &mut narrator).context(SYSTEM_REFUSED);
     let (ending, captured) = driven.inspect_err(|_| narrator.say_the_rest())?;
     let exit = ending.exit(run.codes);
     let report = Report {
@@ -98,7 +98,7 @@ pub(super) fn run(
     if let Some(path) = &run.report {
         report.write(path, &ending, &mut narrator);
     }
-    narrator.conclude(&ending, exit, captured, &run.outside.inherited);
+    narrator.conclude(&ending, exit, captured, &run.setup.inherited);
     Ok((ending, exit))
 }
 

@@ -22,7 +22,7 @@ use crate::job::Leftovers;
 use crate::report::message::Subject;
 use crate::run::ending::{Codes, Ending, NotStarted};
 use crate::run::machine::{Limits, Wait};
-use crate::run::outside::{LockSettings, Outside};
+use crate::run::setup::{LockSettings, Setup};
 use crate::store::Retention;
 use crate::store::open::Opened;
 use crate::sys::clock::LocalClock;
@@ -135,7 +135,7 @@ impl Plan<'_> {
             },
             codes: self.codes,
             report: self.report,
-            outside: Outside {
+            setup: Setup {
                 clock,
                 inherited: context.inherited,
                 argv: self.command,

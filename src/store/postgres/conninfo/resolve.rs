@@ -12,7 +12,7 @@ use crate::store::net::host::{Host, PROBES, Place, Servers};
 use crate::store::net::options::{BadSettings, Environment, Fate, Options, Pairs};
 use crate::store::net::secret::Secret;
 use crate::store::net::tls::{ClientCertificate, Roots};
-use crate::sys::tcp::Keepalive;
+use crate::sys::socket::Keepalive;
 
 /// The schema that the tables are in, unless the user names another.
 pub const DEFAULT_SCHEMA: &str = "tokenrun";

@@ -12,7 +12,7 @@ use crate::store::net::options::tests::Around;
 use crate::store::net::options::{BadSettings, Fate};
 use crate::store::net::secret::Secret;
 use crate::store::net::tls::Roots;
-use crate::sys::tcp::Keepalive;
+use crate::sys::socket::Keepalive;
 
 impl Around {
     fn settings(&self, text: &str) -> Result<Settings, BadSettings> {

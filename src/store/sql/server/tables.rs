@@ -14,7 +14,7 @@ use crate::store::sql::token::{self, TOKEN};
 use crate::store::sql::waiter::{self, WAITER};
 use crate::store::{ActQuery, PRUNE_BATCH, Records, RefusalQuery, Retention, RunQuery};
 use crate::store::{Listing, Reading, StoreError};
-use crate::token::refusal_record::{LEAST_PAUSE, SAME_RECORD};
+use crate::token::refusal::{LEAST_PAUSE, SAME_RECORD};
 use crate::token::{
     ActRecord, Fence, GroupName, IncarnationNote, OnceMark, OutputRecord, QueueEntry, Recorded,
     RefusalRecord, RefusalTotal, Row, RunRecord, SessionId, Version,

@@ -8,9 +8,9 @@ use crate::store::Retention;
 use crate::sys::clock::LocalClock;
 use crate::sys::signals::Inherited;
 
-/// What a run needs from the outside world.
+/// What a run needs of this host, and how it goes about its job.
 #[derive(Debug)]
-pub struct Outside {
+pub struct Setup {
     /// The clock of supervisor and guard.
     pub clock: LocalClock,
     /// The signal dispositions that the job gets back.
@@ -30,12 +30,12 @@ pub struct Outside {
     pub retention: Retention,
 }
 
-/// Where the locks of a store's runs are, and whether the job inherits this run's.
+/// Where the locks of a store's runs are, and who holds this run's.
 #[derive(Debug)]
 pub struct LockSettings {
     /// The directory, made on demand; `None` where there is no place for it.
     pub directory: Option<PathBuf>,
-    /// Whether the job inherits its lock.
+    /// True if the job inherits its lock.
     pub inherited: bool,
     /// How long a run waits for the directory's file system, if that is not the store's own: then
     /// another process does what may block. A store in a file lies on the same file system, and is

@@ -1,4 +1,4 @@
-//! Whether the store of a running job has become two. A separate thread makes each check and ends
+//! The check, while a job runs, if the store has become two. A separate thread makes each check and ends
 //! with it; the driver picks up the answer when it comes by. So no heartbeat, signal, deadline or
 //! end waits for a check, and a short run makes none.
 
@@ -14,7 +14,7 @@ use crate::store::Lookout;
 const FIRST_AFTER: Duration = Duration::from_secs(1);
 
 /// Checks the store's other servers, again and again.
-pub(super) struct Watch {
+pub(super) struct SecondPrimary {
     lookout: Option<Arc<dyn Lookout>>,
     every: Duration,
     /// When the next check begins; `None` until there is a job.
@@ -25,7 +25,7 @@ pub(super) struct Watch {
     found: Vec<String>,
 }
 
-impl Watch {
+impl SecondPrimary {
     pub(super) fn new(lookout: Option<Arc<dyn Lookout>>, takeover_after: Duration) -> Self {
         Self {
             lookout,
@@ -100,7 +100,7 @@ mod tests {
     }
 
     /// The finding of the check that is due at this second.
-    fn look(watch: &mut Watch, second: u64) -> Option<Vec<String>> {
+    fn look(watch: &mut SecondPrimary, second: u64) -> Option<Vec<String>> {
         let now = Moment(Duration::from_secs(second));
         loop {
             let news = watch.look(now);
@@ -125,7 +125,7 @@ mod tests {
             both.clone(),
         ];
         let lookout = Arc::new(Answers(Mutex::new(answers)));
-        let mut watch = Watch::new(Some(lookout), Duration::from_secs(50));
+        let mut watch = SecondPrimary::new(Some(lookout), Duration::from_secs(50));
         // The first check is not at the start, and none comes before its time.
         assert_eq!(watch.look(Moment::default()), None);
         assert!(watch.answer.is_none());
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_store_of_one_server_is_not_checked() {
-        let mut watch = Watch::new(None, Duration::from_secs(50));
+        let mut watch = SecondPrimary::new(None, Duration::from_secs(50));
         assert_eq!(watch.look(Moment::default()), None);
         assert!(watch.next.is_none());
     }

@@ -1,9 +1,12 @@
-//! A timer that goes on while the machine is suspended.
+//! Descriptors that become readable by an event: another thread's notice, the close of a file, a moment.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 use std::time::Duration;
 
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
     timerfd_settime,
@@ -11,6 +14,72 @@ use rustix::time::{
 
 use super::clock::{LocalClock, boottime};
 use crate::moment::Moment;
+
+/// An eventfd: readable from [`EventFlag::notify`] to the next [`EventFlag::clear`]. Nonblocking and closed
+/// on exec.
+#[derive(Debug)]
+pub struct EventFlag(EventFd);
+
+impl EventFlag {
+    /// A flag without a notification.
+    ///
+    /// # Errors
+    /// What eventfd(2) says: out of descriptors or memory.
+    pub fn new() -> io::Result<Self> {
+        let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
+        Ok(Self(EventFd::from_value_and_flags(0, flags)?))
+    }
+
+    /// Makes it readable.
+    ///
+    /// # Errors
+    /// EAGAIN after 2⁶⁴ − 2 notifications without a [`EventFlag::clear`].
+    pub fn notify(&self) -> io::Result<()> {
+        self.0.write(1)?;
+        Ok(())
+    }
+
+    /// Clears pending notifications.
+    pub fn clear(&self) {
+        // It fails without a notification.
+        let _ = self.0.read();
+    }
+}
+
+impl AsFd for EventFlag {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// A descriptor that is readable when any process has closed a file. Nonblocking and closed
+/// on exec.
+#[derive(Debug)]
+pub struct CloseWatch(Inotify);
+
+impl CloseWatch {
+    /// Watches the file at this path.
+    ///
+    /// # Errors
+    /// What inotify_init(2) and inotify_add_watch(2) say: there is no such file, or the
+    /// user has too many watches.
+    pub fn new(path: &Path) -> io::Result<Self> {
+        let inotify = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK)?;
+        inotify.add_watch(path, AddWatchFlags::IN_CLOSE)?;
+        Ok(Self(inotify))
+    }
+
+    /// Forgets what was closed until now.
+    pub fn clear(&self) {
+        while self.0.read_events().is_ok() {}
+    }
+}
+
+impl AsFd for CloseWatch {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
 
 /// A timerfd on CLOCK_BOOTTIME: readable once its moment has come, at once after
 /// a resume if it came in suspend. Nonblocking and closed on exec.
@@ -32,9 +101,6 @@ impl Timer {
 
     /// Makes the timer readable at `at` on `clock`, at once if that has passed,
     /// instead of when it was armed for before.
-    ///
-    /// # Errors
-    /// Those of timerfd_settime(2), which has no reason to fail.
     pub fn arm(&self, clock: &LocalClock, at: Moment) -> io::Result<()> {
         // Absolute, because a relative time of zero would disarm the timer.
         let due = boottime().saturating_add(at.since(clock.now()));
@@ -42,9 +108,6 @@ impl Timer {
     }
 
     /// Makes the timer never readable.
-    ///
-    /// # Errors
-    /// Those of timerfd_settime(2), which has no reason to fail.
     pub fn disarm(&self) -> io::Result<()> {
         self.set(Duration::ZERO)
     }
@@ -77,8 +140,43 @@ impl AsFd for Timer {
 
 #[cfg(test)]
 mod tests {
+    use super::super::poll::Sources;
     use super::*;
     use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+    use std::fs::File;
+    use std::time::Duration;
+
+    #[test]
+    fn it_is_readable_from_a_ring_until_it_is_quiet() {
+        let flag = EventFlag::new().unwrap();
+        let rings = || {
+            let sources = Sources::new().and((), flag.as_fd());
+            sources.wait(Some(Duration::ZERO)).unwrap().has(&())
+        };
+        flag.clear();
+        assert!(!rings());
+        flag.notify().unwrap();
+        flag.notify().unwrap();
+        assert!(rings());
+        flag.clear();
+        assert!(!rings());
+    }
+
+    #[test]
+    fn a_close_is_seen_until_it_is_quiet() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let watch = CloseWatch::new(file.path()).unwrap();
+        let rings = || {
+            let sources = Sources::new().and((), watch.as_fd());
+            sources.wait(Some(Duration::ZERO)).unwrap().has(&())
+        };
+        assert!(!rings());
+        drop(File::open(file.path()).unwrap());
+        assert!(rings());
+        watch.clear();
+        assert!(!rings());
+        assert!(CloseWatch::new(Path::new("/no/such/path")).is_err());
+    }
 
     fn is_readable(timer: &Timer, timeout: PollTimeout) -> bool {
         let mut fds = [PollFd::new(timer.as_fd(), PollFlags::POLLIN)];

@@ -1,8 +1,15 @@
-//! The messages between supervisor and guard, each a packet of JSON.
+//! What a guard is told: its settings at its fork, then messages; and what it answers. Each message is a packet
+//! of JSON.
+
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::moment::Moment;
+use crate::sys::clock::LocalClock;
+use crate::sys::signals::Inherited;
 use crate::sys::wait::Status;
 
 /// The deadlines of the job, on the clock that both processes share.
@@ -21,7 +28,7 @@ pub enum ToGuard {
     /// descriptor of this packet is the job's lock. The guard keeps it open as long as it lives.
     /// Sent before `Start`, or not at all.
     Lock {
-        /// Whether the job inherits the descriptor.
+        /// True if the job inherits the descriptor.
         inherit: bool,
     },
     /// The token is being requested, and `Start` comes by this time or not at all: then the guard
@@ -52,7 +59,7 @@ pub enum ToGuard {
     End {
         /// The whole tree is killed. A later time than one ordered before is ignored.
         kill_at: Moment,
-        /// Whether the whole tree gets TERM now. The lease is lost then: nothing is left behind.
+        /// True if the whole tree gets TERM now. The lease is lost then: nothing is left behind.
         /// Otherwise the job has got its signal by `Pass`.
         term_tree: bool,
     },
@@ -79,7 +86,7 @@ pub enum FromGuard {
     },
     /// The answer to a deadline. The new deadline does not hold if the one before had passed.
     Ack {
-        /// That of [`ToGuard::Deadline`].
+        /// The number of the [`ToGuard::Deadline`].
         seq: u64,
     },
     /// The answer to `End` or `Kill`.
@@ -90,7 +97,7 @@ pub enum FromGuard {
     /// The job's main process has ended.
     Exited {
         status: Status,
-        /// Whether the guard had begun to end the whole tree before: by order, by deadline, or
+        /// True if the guard had begun to end the whole tree before: by order, by deadline, or
         /// because the supervisor is gone. Otherwise the process ended by itself, or by a signal
         /// that was passed on.
         forced: bool,
@@ -128,9 +135,9 @@ pub enum Stage {
 /// A process that could not be killed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Survivor {
-    /// Its pid; 0 if invisible.
+    /// The pid; 0 if invisible.
     pub pid: i32,
-    /// Its name; empty if invisible.
+    /// The name; empty if invisible.
     pub name: String,
     /// Why it is still alive.
     pub why: Unkillable,
@@ -147,6 +154,41 @@ pub enum Unkillable {
     NotYetGone,
     /// There are such processes, but /proc does not show them.
     Unseen,
+}
+
+/// What happens to processes that a job leaves behind when it ends by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leftovers {
+    /// They are ended.
+    Kill,
+    /// They live on, unless the lease is lost.
+    Leave,
+}
+
+/// The guard's settings, fixed at its fork.
+#[derive(Debug)]
+pub struct GuardSettings {
+    /// The job: its program, then its arguments.
+    pub argv: Vec<OsString>,
+    /// What becomes the job's stdout and stderr; `None`: those of this process. Neither the
+    /// supervisor nor, once the job runs, the guard keeps it open.
+    pub output: Option<OwnedFd>,
+    /// What happens to processes that the job leaves behind.
+    pub leftovers: Leftovers,
+    /// The time between TERM and KILL, where no deadline is nearer.
+    pub kill_grace: Duration,
+    /// The signal dispositions that the job gets back.
+    pub inherited: Inherited,
+    /// The clock of the deadlines.
+    pub clock: LocalClock,
+}
+
+impl GuardSettings {
+    /// The job's program, as messages call it.
+    pub fn program(&self) -> String {
+        let name = self.argv.first().map(|name| name.to_string_lossy());
+        name.unwrap_or_default().into_owned()
+    }
 }
 
 #[cfg(test)]

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::{
+use crate::store::StoreError;
+use crate::store::kv::{
     Ask, Commit, Committed, Delete, Entry, Fields, Found, Kv, Outcome, Part, Put, Rank, Server,
 };
-use crate::store::StoreError;
 use crate::token::{Incarnation, Served, StoreTime};
 
 #[derive(Debug)]
@@ -22,14 +22,13 @@ struct Inner {
 
 /// A map in memory. Clones share it, and its clock.
 #[derive(Debug, Clone)]
-pub struct MemoryKv {
+pub(super) struct MemoryKv {
     inner: Arc<Mutex<Inner>>,
 }
 
 impl MemoryKv {
     /// An empty map, at this time.
-    #[must_use]
-    pub fn new(clock: StoreTime) -> Self {
+    pub(super) fn new(clock: StoreTime) -> Self {
         Self {
             inner: Arc::new(Mutex::new(Inner {
                 entries: BTreeMap::new(),
@@ -52,18 +51,12 @@ impl MemoryKv {
     }
 
     /// The store's time.
-    #[must_use]
-    pub fn now(&self) -> StoreTime {
+    pub(super) fn now(&self) -> StoreTime {
         self.inner().clock.clone()
     }
 
-    /// Makes it another store, with the same entries.
-    pub fn become_another(&self, server: Server) {
-        self.inner().server = server;
-    }
-
     /// Sets the clock: another time, another clock epoch.
-    pub fn set_clock(&self, to: StoreTime) {
+    pub(super) fn set_clock(&self, to: StoreTime) {
         self.inner().clock = to;
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::messages::Deadline;
+use super::protocol::Deadline;
 use crate::moment::Moment;
 
 /// What is due now.
@@ -20,18 +20,18 @@ pub(super) enum Due {
 
 /// The deadlines of the job, and the progress of its end.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(super) struct Deadlines {
     deadline: Option<Deadline>,
     /// The deadline's `term_at` has passed: the end is final.
     expired: bool,
     /// When the tree is to be killed by order.
     asked: Option<Moment>,
     term: Term,
-    /// Whether a job must end completely, even if it may leave processes behind.
+    /// True if a job must end completely, even if it may leave processes behind.
     thorough: bool,
 }
 
-/// Whether the tree has got its TERM, which is sent once.
+/// The tree's TERM, which is sent once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Term {
     NotAsked,
@@ -39,7 +39,7 @@ enum Term {
     Sent,
 }
 
-impl Watch {
+impl Deadlines {
     /// The watch of a job that starts now.
     pub(super) const fn new(deadline: Option<Deadline>) -> Self {
         Self {
@@ -73,7 +73,7 @@ impl Watch {
         self.end(now.plus(grace), true);
     }
 
-    /// The main process has ended and left others behind. Returns whether this is their first order
+    /// The main process has ended and left others behind. Returns true if this is their first order
     /// to end.
     pub(super) fn end_leftovers(&mut self, now: Moment, grace: Duration) -> bool {
         // Thorough without a TERM: they are being killed already.
@@ -116,7 +116,7 @@ impl Watch {
         [term_at, self.kill_at()].into_iter().flatten().min()
     }
 
-    /// Whether no process of the job may outlive it.
+    /// True if no process of the job may outlive it.
     pub(super) const fn is_thorough(&self) -> bool {
         self.thorough
     }
@@ -128,5 +128,5 @@ impl Watch {
 }
 
 #[cfg(test)]
-#[path = "watch_tests.rs"]
+#[path = "deadlines_tests.rs"]
 mod tests;

@@ -1,0 +1,77 @@
+//! TLS with a certificate that is always verified, for the host of the URL.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rustls::pki_types::ServerName;
+use tokio_rustls::TlsConnector;
+
+use super::deadline::Activity;
+use super::dial::Stream;
+use super::fault::Fault;
+use super::tls::{ClientCertificate, Demands, Insecure, Roots, config};
+
+/// The files of TLS, which a URL names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsFiles {
+    pub roots: Roots,
+    pub client: Option<ClientCertificate>,
+}
+
+impl TlsFiles {
+    /// The authorities of the system are trusted.
+    pub(in crate::store) const DEFAULT: Self = Self {
+        roots: Roots::System,
+        client: None,
+    };
+
+    /// Sets the file that a parameter names.
+    pub(in crate::store) fn set(&mut self, parameter: &str, path: &str) {
+        let client = || ClientCertificate {
+            certificate: PathBuf::new(),
+            key: PathBuf::new(),
+        };
+        match parameter {
+            "cacert" => self.roots = Roots::File(path.into()),
+            "cert" => self.client.get_or_insert_with(client).certificate = path.into(),
+            "key" => self.client.get_or_insert_with(client).key = path.into(),
+            _ => {}
+        }
+    }
+
+    /// True if a client certificate has its key, and a key its certificate.
+    pub(in crate::store) fn are_complete(&self) -> bool {
+        let is_whole = |client: &ClientCertificate| {
+            !client.certificate.as_os_str().is_empty() && !client.key.as_os_str().is_empty()
+        };
+        self.client.as_ref().is_none_or(is_whole)
+    }
+}
+
+/// Makes a connection secure.
+pub(in crate::store) async fn secure<S>(
+    files: &TlsFiles,
+    name: &str,
+    stream: Box<dyn Stream>,
+) -> Result<Box<dyn Stream>, Fault<S>> {
+    let other = |text| Fault::Tls(Insecure::Other, text);
+    let config = config(Demands {
+        roots: Some(&files.roots),
+        name: true,
+        client: files.client.as_ref(),
+        sni: true,
+        only_13: false,
+        only_12: false,
+    })
+    .map_err(other)?;
+    let name = ServerName::try_from(name.to_owned())
+        .map_err(|_| other(format!("{name:?} is no name that a certificate can have")))?;
+    let connecting = TlsConnector::from(Arc::new(config)).connect(name, stream);
+    match connecting.await {
+        Ok(stream) => Ok(Box::new(stream)),
+        Err(error) => Err(match Fault::of_handshake(Activity::Securing, error) {
+            Fault::Tls(why, what) => Fault::Tls(why, format!("no TLS with it: {what}")),
+            fault => fault,
+        }),
+    }
+}
