@@ -33,8 +33,8 @@ use std::ffi::OsString;
 use anyhow::{Context as _, Result};
 use cli::Unusable;
 use exit::Exit;
-use report::last_words;
 use report::log::{Log, Style};
+use report::panic;
 use sys::signals::Inherited;
 use verbs::shared::Context;
 use verbs::shared::environment::warn_of_visible_password;
@@ -45,7 +45,7 @@ use verbs::shared::terminal;
 /// thread exists.
 #[must_use]
 pub fn run(arguments: &[OsString]) -> Exit {
-    last_words::install();
+    panic::install();
     let mut log = Log::new(Style::default());
     match answer(arguments, &mut log) {
         Ok(exit) => {
@@ -72,7 +72,7 @@ fn answer(arguments: &[OsString], log: &mut Log) -> Result<Exit> {
         Err(unusable) => return explained(unusable, arguments, log),
     };
     let style = line.action.style();
-    last_words::in_style(style);
+    panic::in_style(style);
     *log = Log::new(style);
     warn_of_visible_password(arguments, &line.origins, log);
     line.action.run(&mut Context {

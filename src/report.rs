@@ -1,42 +1,33 @@
 //! Every sentence, table and JSON that a person or a script reads.
 
+pub mod act_waits;
 pub mod acts;
-pub mod asking;
-pub mod awaiting;
 pub mod check;
-pub mod condition;
 pub mod details;
 pub mod doctor;
-mod endings;
 pub mod explain;
-pub mod fence;
 pub mod group;
 pub mod history;
 pub mod hold;
-pub mod hooks;
 pub mod incarnation;
 pub mod json;
-pub mod last_run;
-pub mod last_words;
-mod layout;
 pub mod log;
 pub mod message;
-pub mod messages;
 pub mod metrics;
-mod notes;
 pub mod output;
 pub mod overview;
 pub mod page;
+pub mod panic;
 pub mod printable;
-mod refusals;
-pub mod refused;
-pub mod run_report;
+pub mod records;
+pub mod refusal;
+mod run_end;
+pub mod run_news;
+pub mod run_result;
 pub mod screen;
 pub mod settings;
 pub mod story;
-pub mod tables;
-pub mod times;
-pub mod waiting;
+mod table;
 pub mod whole_file;
 
 #[cfg(test)]
@@ -50,7 +41,6 @@ use std::time::{Duration, UNIX_EPOCH};
 const LATEST_MS: u64 = 253_402_300_799_999;
 
 /// A time as RFC 3339 in UTC. A time outside the years 1970 to 9999 is shown as the nearest inside.
-#[must_use]
 pub fn rfc3339(wall: WallTime) -> String {
     let ms = u64::try_from(wall.0).unwrap_or(0).min(LATEST_MS);
     let time = UNIX_EPOCH + Duration::from_millis(ms);
@@ -58,7 +48,6 @@ pub fn rfc3339(wall: WallTime) -> String {
 }
 
 /// This host's wall clock: for messages only.
-#[must_use]
 pub fn wall_clock() -> WallTime {
     WallTime(wall_millis())
 }

@@ -8,7 +8,7 @@ use jiff::tz::{Disambiguation, TimeZone};
 use jiff::{Span, Timestamp};
 
 use crate::duration::{self, DurationError};
-use crate::report::times::timestamp;
+use crate::report::screen::timestamp;
 use crate::token::WallTime;
 
 /// What is accepted, for messages.

@@ -1,87 +1,42 @@
-//! Acts of operators, in sentences and as JSON.
+//! Acts of operators: the questions before them, and the messages about them.
 
 use std::time::Duration;
-
-use serde::Serialize;
 
 use super::message::{Level, Message};
 use super::printable::quoted;
 use super::rfc3339;
 use crate::duration::rounded;
-use crate::token::{Act, ActRecord, ClientId, GroupName, Pause, Row, State, StoreTime};
+use crate::token::operator::Judgement;
+use crate::token::{Act, ActRecord, ClientId, GroupName, Pause, Row, State, StoreTime, WallTime};
 
-/// One act, as `history --json` shows it. Only acts have a field `act`.
-#[derive(Debug, Serialize)]
-pub struct ActObject<'a> {
-    pub group: &'a str,
-    /// The act's word.
-    pub act: &'a str,
-    /// The client that the act concerns.
-    pub client: Option<&'a str>,
-    /// Until when a pause lasts.
-    pub until: Option<String>,
-    /// The key of `--once` that was forgotten.
-    pub once_key: Option<&'a str>,
-    /// The store's incarnation that the act concerns.
-    pub incarnation: Option<&'a str>,
-    pub reason: Option<&'a str>,
-    /// The operator.
-    pub by: &'a str,
-    /// The operator's host.
-    pub host: Option<&'a str>,
-    /// The time, by the store's wall clock.
-    pub at: String,
-    /// The fence that the token had.
-    pub fence: i64,
+/// Until when a pause lasts.
+pub(super) fn lasting(pause: &Pause, shown: impl Fn(WallTime) -> String) -> String {
+    let until = pause.until.map(|until| format!("until {}", shown(until)));
+    until.unwrap_or_else(|| "until it is resumed".to_owned())
 }
 
-impl<'a> ActObject<'a> {
-    /// The object for an act.
-    #[must_use]
-    pub fn of(act: &'a ActRecord) -> Self {
-        Self {
-            group: act.group.as_str(),
-            act: &act.act,
-            client: act.client.as_ref().map(|client| client.as_str()),
-            until: act.until.map(rfc3339),
-            once_key: act.once_key.as_deref(),
-            incarnation: act.incarnation.as_ref().map(|it| it.0.as_str()),
-            reason: act.actor.reason.as_deref(),
-            by: &act.actor.by,
-            host: act.actor.host.as_deref(),
-            at: rfc3339(act.at),
-            fence: act.fence.0,
-        }
+/// The reason of a pause between these marks, if there is one.
+pub(super) fn reason(pause: &Pause, before: &str, after: &str) -> String {
+    match pause.reason.as_str() {
+        "" => String::new(),
+        reason => format!("{before}{reason}{after}"),
     }
 }
 
-/// An act that was just performed, as its own `--json` shows it.
-#[derive(Debug, Serialize)]
-pub struct Performed<'a> {
-    #[serde(flatten)]
-    pub act: ActObject<'a>,
-    /// Until when the job that lost its token may still run, at most.
-    pub old_job_until: Option<String>,
-}
-
-/// The operator and the host of an act.
-#[must_use]
-pub fn whose(act: &ActRecord) -> String {
-    let host = act.actor.host.as_deref();
-    host.map_or_else(
-        || act.actor.by.clone(),
-        |host| format!("{} on {host}", act.actor.by),
-    )
+/// A pause after "is paused": `by root until it is resumed (works)`.
+pub(super) fn by_until(pause: &Pause, shown: impl Fn(WallTime) -> String) -> String {
+    let (until, reason) = (lasting(pause, shown), reason(pause, " (", ")"));
+    format!("by {} {until}{reason}", pause.by)
 }
 
 /// The message for a performed act, with its time. `row` is the row before the act; an old job may
 /// go on for `old_job_for`.
-#[must_use]
 pub fn done(
     act: &Act,
     row: &Row,
     store: &str,
-    (record, now): (&ActRecord, &StoreTime),
+    record: &ActRecord,
+    now: &StoreTime,
     old_job_for: Duration,
 ) -> Message {
     let group = format!("{} in {store}", quoted(row.group.as_str()));
@@ -94,10 +49,9 @@ pub fn done(
                 || "until tokenrun resume".to_owned(),
                 |until| format!("until {}", rfc3339(until)),
             );
-            let job = if running {
-                format!("; the job of {holder} goes on")
-            } else {
-                String::new()
+            let job = match running {
+                true => format!("; the job of {holder} goes on"),
+                false => String::new(),
             };
             format!("{group} is paused {until}{job}")
         }
@@ -144,26 +98,22 @@ pub fn done(
             format!("{group} is free{}{belonged}", and_not_too_soon(row, now))
         }
     };
-    let level = if running && matches!(act, Act::Release { .. }) {
-        Level::Warning
-    } else {
-        Level::Info
+    let level = match act {
+        Act::Release { .. } if running => Level::Warning,
+        _ => Level::Info,
     };
     Message::new(level, act.word(), text)
 }
 
 /// What else a release ends.
 fn and_not_too_soon(row: &Row, now: &StoreTime) -> String {
-    row.too_soon_for(now).map_or_else(String::new, |left| {
-        format!(
-            ", and its --at-least is over, of which {} were left",
-            rounded(left)
-        )
+    let left = row.too_soon_for(now).map(rounded);
+    left.map_or_else(String::new, |left| {
+        format!(", and its --at-least is over, of which {left} were left")
     })
 }
 
 /// The message for an act that changes nothing.
-#[must_use]
 pub fn nothing(act: &Act, row: &Row, store: &str) -> Message {
     let group = format!("{} in {store}", quoted(row.group.as_str()));
     let text = match act {
@@ -186,20 +136,12 @@ pub fn nothing(act: &Act, row: &Row, store: &str) -> Message {
 }
 
 /// The message for a pause that an act leaves as it is.
-#[must_use]
 pub fn stays_paused(act: &Act, pause: &Pause, row: &Row, store: &str) -> Message {
     let group = quoted(row.group.as_str());
-    let until = pause
-        .until
-        .map_or_else(String::new, |until| format!(" until {}", rfc3339(until)));
-    let reason = match pause.reason.as_str() {
-        "" => String::new(),
-        reason => format!(" ({reason})"),
-    };
-    let by = format!(
-        "{group} in {store} stays paused by {}{until}{reason}",
-        pause.by
-    );
+    let until = pause.until.map(rfc3339);
+    let until = until.map_or_else(String::new, |until| format!(" until {until}"));
+    let (operator, reason) = (&pause.by, reason(pause, " (", ")"));
+    let by = format!("{group} in {store} stays paused by {operator}{until}{reason}");
     let text = match act {
         Act::Pause(_) => format!("{by}: that pause is no shorter"),
         _ => format!("{by}: tokenrun resume -g {group}, or --force, ends another operator's pause"),
@@ -208,19 +150,16 @@ pub fn stays_paused(act: &Act, pause: &Pause, row: &Row, store: &str) -> Message
 }
 
 /// The message that the client to which a token is moved runs the job already.
-#[must_use]
 pub fn has_it(to: &ClientId, group: &GroupName, store: &str) -> Message {
     let group = quoted(group.as_str());
     unchanged(&format!("{to} runs {group} in {store} already"))
 }
 
 fn unchanged(text: &str) -> Message {
-    let text = format!("{text}; nothing was changed");
-    Message::new(Level::Info, "nothing_to_do", text)
+    Message::info("nothing_to_do", format!("{text}; nothing was changed"))
 }
 
 /// The message for an act that a running token prevents.
-#[must_use]
 pub fn held(act: &Act, row: &Row, store: &str) -> Message {
     let holder = row.client_bound();
     let holder = holder.map_or_else(|| "a session".to_owned(), ToString::to_string);
@@ -228,12 +167,87 @@ pub fn held(act: &Act, row: &Row, store: &str) -> Message {
         Act::Raise(_) => "its fence was not raised",
         _ => "was not freed",
     };
-    Message::new(
-        Level::Info,
-        "held",
-        format!(
-            "{} in {store} is running on {holder} and {not_done}; tokenrun revoke ends the job first, tokenrun release --force frees the token although the job may go on",
-            quoted(row.group.as_str())
+    let group = quoted(row.group.as_str());
+    let text = format!(
+        "{group} in {store} is running on {holder} and {not_done}; tokenrun revoke ends the job first, tokenrun release --force frees the token although the job may go on"
+    );
+    Message::info("held", text)
+}
+
+/// How many groups a question names.
+const NAMED: usize = 20;
+
+/// The question before an act on all these groups.
+pub fn many(verb: &str, groups: &[GroupName], store: &str) -> String {
+    let names = groups.iter().take(NAMED);
+    let names: Vec<_> = names.map(|group| quoted(group.as_str())).collect();
+    let more = match groups.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let (count, names) = (groups.len(), names.join(", "));
+    format!("{verb} {count} groups in {store}: {names}{more}?")
+}
+
+/// The question before a judgement of the whole store.
+pub fn all(judgement: &Judgement, store: &str) -> String {
+    match judgement {
+        Judgement::Settle(_) => format!(
+            "settle {store}: every group may be granted at once, beside a job whose grant the store has lost; is it certain that it has lost nothing?"
         ),
-    )
+        Judgement::Distrust => format!(
+            "distrust {store}: no group is granted until every lease is over that the store may have lost; go on?"
+        ),
+    }
+}
+
+/// The question before a client that the store has never seen gets the token.
+pub fn for_stranger(verb: &str, to: &ClientId, store: &str) -> String {
+    let to = quoted(to.as_str());
+    format!("{to} was never seen in {store}; {verb} to it anyway?")
+}
+
+/// The warning that a client that the store has never seen is to get the token.
+pub fn stranger(to: &ClientId, store: &str) -> Message {
+    let to = quoted(to.as_str());
+    let text = format!(
+        "{to} was never seen in {store}: check the name (tokenrun status lists the clients); if it is wrong, other clients get the token after their head start"
+    );
+    Message::warning("unknown_client", text)
+}
+
+/// The message after a question that was not answered with yes.
+pub fn not_agreed() -> Message {
+    let text = "nothing was changed: the answer was not yes".to_owned();
+    Message::info("not_agreed", text)
+}
+
+/// The message that the store has failed, and groups are left.
+pub fn aborted(left: usize, store: &str) -> Message {
+    let groups = match left {
+        1 => "1 group was".to_owned(),
+        left => format!("{left} groups were"),
+    };
+    let text = format!("{groups} not acted on, because the store {store} failed");
+    Message::warning("aborted", text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_names_some_groups_and_counts_all() {
+        let groups = |count: usize| -> Vec<_> {
+            let names = (1..=count).map(|n| GroupName::new(&format!("g{n}")).unwrap());
+            names.collect()
+        };
+        assert_eq!(
+            many("pause", &groups(2), "the store"),
+            "pause 2 groups in the store: \"g1\", \"g2\"?"
+        );
+        let long = many("revoke", &groups(23), "the store");
+        assert!(long.starts_with("revoke 23 groups in the store: \"g1\", "));
+        assert!(long.ends_with(", \"g20\" and 3 more?"), "{long}");
+    }
 }

@@ -1,20 +1,21 @@
-//! The answers of `check`.
+//! The answers of `check` and of `fence`.
 
 use std::time::Duration;
 
 use serde::Serialize;
 
+use super::json::millis;
 use super::message::{Level, Message};
 use super::printable::quoted;
 use super::rfc3339;
 use crate::duration::rounded;
-use crate::token::{GroupName, Row, RunRecord, StoreTime};
+use crate::token::{Fence, GroupName, ResourceName, Row, RunRecord, StoreTime};
 
-/// Whether this node may run now, as `check --json` shows it.
+/// The answer to "may this node run now", as `check --json` shows it.
 #[derive(Debug, Serialize)]
 pub struct Answer<'a> {
     pub group: &'a str,
-    /// Whether it may.
+    /// True if it may.
     pub may_run: bool,
     /// The reason if not: `not_held`, `not_ours`, `revoked` or `ends_too_soon`.
     pub why_not: Option<&'static str>,
@@ -31,7 +32,6 @@ pub struct Answer<'a> {
 
 impl<'a> Answer<'a> {
     /// The answer for a row.
-    #[must_use]
     pub fn of(
         row: &'a Row,
         why_not: Option<&'static str>,
@@ -44,13 +44,12 @@ impl<'a> Answer<'a> {
             why_not,
             client: row.client_bound().map(|client| client.as_str()),
             fence: row.fence.0,
-            trusted_for_ms: u64::try_from(left.as_millis()).unwrap_or(u64::MAX),
+            trusted_for_ms: millis(left),
             needed,
         }
     }
 
     /// The answer as a line.
-    #[must_use]
     pub fn message(&self, store: &str) -> Message {
         let group = format!("{} in {store}", quoted(self.group));
         let client = self.client.unwrap_or("no client");
@@ -73,11 +72,11 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// Whether a run has succeeded, as `check --succeeded-within --json` shows it.
+/// The last success of a group, as `check --succeeded-within --json` shows it.
 #[derive(Debug, Serialize)]
 pub struct Succeeded<'a> {
     pub group: &'a str,
-    /// Whether one has, within that time.
+    /// True if a run has succeeded within that time.
     pub succeeded: bool,
     /// When the last known successful run ended.
     pub last_success_at: Option<String>,
@@ -87,7 +86,6 @@ pub struct Succeeded<'a> {
 
 impl<'a> Succeeded<'a> {
     /// The answer from the last run that succeeded.
-    #[must_use]
     pub fn of(group: &'a GroupName, last: Option<&'a RunRecord>, succeeded: bool) -> Self {
         let ended = last.and_then(|run| run.ended_at);
         Self {
@@ -100,24 +98,15 @@ impl<'a> Succeeded<'a> {
 }
 
 /// The message that a run has succeeded.
-#[must_use]
 pub fn succeeded(run: &RunRecord, now: &StoreTime, store: &str) -> Message {
     let ended = run.ended_at.unwrap_or(run.started_at);
     let ago = now.stamp.wall.since(ended).unwrap_or_default();
-    Message::new(
-        Level::Detail,
-        "succeeded",
-        format!(
-            "{} in {store} succeeded on {} {} ago",
-            quoted(run.group.as_str()),
-            run.client,
-            rounded(ago)
-        ),
-    )
+    let (group, client, ago) = (quoted(run.group.as_str()), &run.client, rounded(ago));
+    let text = format!("{group} in {store} succeeded on {client} {ago} ago");
+    Message::detail("succeeded", text)
 }
 
 /// The message that no run has succeeded.
-#[must_use]
 pub fn not_succeeded(
     group: &GroupName,
     last: Option<&RunRecord>,
@@ -128,13 +117,75 @@ pub fn not_succeeded(
         || "history knows of none".to_owned(),
         |ended| format!("the last did at {}", rfc3339(ended)),
     );
-    Message::new(
-        Level::Warning,
-        "not_succeeded",
-        format!(
-            "no run of {} in {store} has succeeded in the last {}; {last}",
-            quoted(group.as_str()),
-            rounded(within)
-        ),
+    let (group, within) = (quoted(group.as_str()), rounded(within));
+    let text = format!("no run of {group} in {store} has succeeded in the last {within}; {last}");
+    Message::warning("not_succeeded", text)
+}
+
+/// A fence beside the current one, as `fence verify --json` shows it.
+#[derive(Debug, Serialize)]
+pub struct Verified<'a> {
+    pub group: &'a str,
+    /// The fence in question.
+    pub fence: i64,
+    /// The group's current one.
+    pub current: i64,
+    /// True if they are the same.
+    pub is_current: bool,
+}
+
+/// A resource's mark, as `fence advance --json` shows it.
+#[derive(Debug, Serialize)]
+pub struct Marked<'a> {
+    pub resource: &'a str,
+    /// The fence that was given.
+    pub fence: i64,
+    /// The highest fence that has used the resource.
+    pub highest: i64,
+    /// True if that is a higher one.
+    pub is_stale: bool,
+}
+
+/// The message for the row's current fence.
+pub fn current(row: &Row, store: &str) -> Message {
+    let (group, fence) = (quoted(row.group.as_str()), row.fence);
+    let text = format!("the fence {fence} of {group} in {store} is the current one");
+    Message::info("fence_current", text)
+}
+
+/// The message for a fence that is not the row's.
+pub fn stale(row: &Row, fence: Fence, store: &str) -> Message {
+    let holder = row.client_bound();
+    let whose = holder.map_or_else(String::new, |it| format!(", and the token is {it}'s"));
+    let what = match fence > row.fence {
+        true => "was not granted",
+        false => "is stale",
+    };
+    let (group, current) = (quoted(row.group.as_str()), row.fence);
+    let text = format!(
+        "the fence {fence} of {group} in {store} {what}: the current one is {current}{whose}; write nothing more, and end"
+    );
+    Message::warning("fence_stale", text)
+}
+
+/// The text for a fence that the store has not granted.
+pub fn not_granted(group: &GroupName, fence: Fence, store: &str) -> String {
+    let group = quoted(group.as_str());
+    format!(
+        "{store} has not granted the fence {fence} of {group}: name the store of the run with --store or TOKENRUN_STORE"
     )
+}
+
+/// The message that no higher fence has used the resource.
+pub fn advanced(resource: &ResourceName, fence: Fence, store: &str) -> Message {
+    let text = format!("{resource} in {store} is used with the fence {fence} from now on");
+    Message::info("fence_advanced", text)
+}
+
+/// The message that a higher fence has used it.
+pub fn behind(resource: &ResourceName, fence: Fence, mark: Fence, store: &str) -> Message {
+    let text = format!(
+        "the fence {fence} is stale: {resource} in {store} has been used with {mark}; write nothing to it, and end"
+    );
+    Message::warning("fence_stale", text)
 }

@@ -2,20 +2,18 @@
 
 use std::time::Duration;
 
+use super::acts::by_until;
 use super::group::{Group, Snapshot};
 use super::incarnation::observed_until;
 use super::json::not_before;
-use super::layout::cut;
 use super::overview::{heartbeat, state_words};
 use super::printable::printable;
-use super::screen::Screen;
-use super::tables::{NONE, or_none};
-use super::times::Times;
+use super::screen::{Screen, Times};
+use super::table::{NONE, cut, or_none};
 use crate::duration::rounded;
 use crate::token::{Row, State, StoreTime};
 
 /// The token's details, a line each.
-#[must_use]
 pub fn details(group: &Group<'_>, at: Snapshot<'_>, screen: &Screen) -> String {
     let (row, times) = (group.row, &screen.times);
     let lines = [
@@ -116,30 +114,19 @@ fn observation(row: &Row, at: Snapshot<'_>, times: &Times) -> Lines {
 }
 
 fn orders(row: &Row, now: &StoreTime, times: &Times) -> Lines {
-    let paused = row.pause_at(now).map(|pause| {
-        let until = pause.until.map_or_else(
-            || "until it is resumed".to_owned(),
-            |until| format!("until {}", times.full(until)),
-        );
-        let reason = match pause.reason.as_str() {
-            "" => String::new(),
-            reason => format!(" ({reason})"),
-        };
-        format!("by {} {until}{reason}", pause.by)
-    });
+    let paused = row.pause_at(now);
+    let paused = paused.map(|pause| by_until(pause, |until| times.full(until)));
     let handoff = row.document.handoff.as_ref();
     let handoff = handoff.map(|it| {
-        let by = if it.for_failback {
-            ", by its --failback"
-        } else {
-            ""
+        let by = match it.for_failback {
+            true => ", by its --failback",
+            false => "",
         };
         format!("to {} since {}{by}", it.to, times.full(it.at))
     });
-    let revoked = if row.document.revoke_requested {
-        "requested"
-    } else {
-        NONE
+    let revoked = match row.document.revoke_requested {
+        true => "requested",
+        false => NONE,
     };
     vec![
         ("paused", or_none(paused)),

@@ -1,35 +1,32 @@
 //! The output of `doctor`: a line, or an object, for each check.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::printable::printable;
 use crate::store::checkup::{Check, Verdict};
 
 /// One check, as `doctor --json` shows it.
 #[derive(Debug, Serialize)]
-pub struct Finding {
+pub struct Finding<'a>(#[serde(with = "FindingFields")] pub &'a Check);
+
+#[derive(Serialize)]
+#[serde(remote = "Check")]
+struct FindingFields {
     /// The check's name.
-    pub step: &'static str,
+    step: &'static str,
     /// The server, if there are several.
-    pub server: Option<String>,
+    server: Option<String>,
     /// `ok`, `note`, `warn` or `FAIL`.
-    pub verdict: &'static str,
+    #[serde(serialize_with = "as_word")]
+    verdict: Verdict,
     /// The finding.
-    pub found: String,
+    found: String,
     /// What to do about it.
-    pub remedy: Option<String>,
+    remedy: Option<String>,
 }
 
-impl From<&Check> for Finding {
-    fn from(check: &Check) -> Self {
-        Self {
-            step: check.step,
-            server: check.server.clone(),
-            verdict: word(check.verdict),
-            found: check.found.clone(),
-            remedy: check.remedy.clone(),
-        }
-    }
+fn as_word<S: Serializer>(verdict: &Verdict, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(word(*verdict))
 }
 
 const fn word(verdict: Verdict) -> &'static str {
@@ -43,7 +40,6 @@ const fn word(verdict: Verdict) -> &'static str {
 
 /// A check as a line: its verdict, its name, the finding, and the remedy. Text from a server or a
 /// path can neither break the line nor control the terminal.
-#[must_use]
 pub fn line(check: &Check) -> String {
     let server = check.server.as_ref();
     let server = server.map_or_else(String::new, |server| format!("{server}: "));

@@ -4,8 +4,11 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::acts::{lasting, reason};
 use super::incarnation::doubt_text;
+use super::json::millis;
 use super::printable::{printable, quoted};
+use super::refusal::wait_of;
 use super::rfc3339;
 use crate::duration::rounded;
 use crate::token::{Claim, Clause, Decision, Doubt, Refusal, Row, StoreTime, Verdict};
@@ -41,7 +44,6 @@ pub struct Explanation<'a> {
 }
 
 /// How long until a verdict changes by time alone.
-#[must_use]
 pub fn changes_in(verdict: &Verdict, now: &StoreTime) -> Option<Duration> {
     match verdict {
         Verdict::ObserveStore {
@@ -53,24 +55,16 @@ pub fn changes_in(verdict: &Verdict, now: &StoreTime) -> Option<Duration> {
         }
         Verdict::Nested | Verdict::Create | Verdict::Grant(_) => None,
         Verdict::RefusedWithHandoff(why) | Verdict::Refused(why) => match why {
-            Refusal::Held { takeover_in, .. } => Some(*takeover_in),
-            Refusal::TooSoon { wait }
-            | Refusal::Bound { wait, .. }
-            | Refusal::Reserved { wait, .. }
-            | Refusal::HeadStart { wait, .. }
-            | Refusal::Observed { wait }
-            | Refusal::Forgetful { wait, .. } => Some(*wait),
             Refusal::Paused(pause) => pause
                 .until
                 .map(|until| until.since(now.stamp.wall).unwrap_or_default()),
-            Refusal::AliveHere(_) | Refusal::Behind { .. } => None,
+            why => wait_of(why),
         },
     }
 }
 
 impl<'a> Explanation<'a> {
     /// The object for a decision. `then`: the decision that follows by time alone.
-    #[must_use]
     pub fn of(
         claim: &'a Claim,
         row: Option<&Row>,
@@ -99,7 +93,7 @@ impl<'a> Explanation<'a> {
             grant,
             refused,
             because: because(decided, row),
-            changes_in_ms: wait.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
+            changes_in_ms: wait.map(millis),
             changes_at: at,
             then_clause: then.map(|(_, decision)| decision.clause.number()),
             then: then.map(|(_, decision)| decision.clause),
@@ -108,7 +102,6 @@ impl<'a> Explanation<'a> {
     }
 
     /// The decision in sentences.
-    #[must_use]
     pub fn text(&self) -> String {
         let (group, client) = (quoted(self.group), printable(self.client));
         let answer = match (self.verdict, self.grant, self.refused) {
@@ -123,16 +116,17 @@ impl<'a> Explanation<'a> {
             _ => format!("{client} would make {group} known, and look again"),
         };
         let change = match (&self.changes_in_ms, &self.changes_at, self.then) {
-            (Some(ms), Some(at), Some(clause)) if self.refused == Some("held") => format!(
-                "That changes when the run ends. If no new heartbeat comes, it changes in {}, at {at}: then clause {clause} decides: {}.",
-                rounded(Duration::from_millis(*ms)),
-                clause.text()
-            ),
-            (Some(ms), Some(at), Some(clause)) => format!(
-                "That changes in {}, at {at}, unless something else changes it first: then clause {clause} decides: {}.",
-                rounded(Duration::from_millis(*ms)),
-                clause.text()
-            ),
+            (Some(ms), Some(at), Some(clause)) => {
+                let wait = rounded(Duration::from_millis(*ms));
+                let when = match self.refused {
+                    Some("held") => format!(
+                        "when the run ends. If no new heartbeat comes, it changes in {wait}, at {at}"
+                    ),
+                    _ => format!("in {wait}, at {at}, unless something else changes it first"),
+                };
+                let rule = clause.text();
+                format!("That changes {when}: then clause {clause} decides: {rule}.")
+            }
             _ if self.refused.is_some() => {
                 "Time alone does not change that: it needs an act.".to_owned()
             }
@@ -162,18 +156,18 @@ fn because(decided: &Decision, row: Option<&Row>) -> String {
         }
         Verdict::Nested | Verdict::Create | Verdict::Grant(_) => return state_of(row),
     };
+    let left = wait_of(refusal).map_or_else(String::new, rounded);
     match refusal {
         Refusal::Held {
             by,
             session,
             same_client,
             silent_for,
-            takeover_in,
+            ..
         } => {
-            let twin = if *same_client {
-                ", another session with the same client id"
-            } else {
-                ""
+            let twin = match *same_client {
+                true => ", another session with the same client id",
+                false => "",
             };
             let next = match &decided.verdict {
                 Verdict::RefusedWithHandoff(_) => {
@@ -181,10 +175,9 @@ fn because(decided: &Decision, row: Option<&Row>) -> String {
                 }
                 _ => "",
             };
+            let age = rounded(*silent_for);
             format!(
-                "{by}{twin} (session {session}) sent its last heartbeat {} ago, and may be silent for {} more{next}",
-                rounded(*silent_for),
-                rounded(*takeover_in)
+                "{by}{twin} (session {session}) sent its last heartbeat {age} ago, and may be silent for {left} more{next}"
             )
         }
         Refusal::AliveHere(processes) if processes.is_empty() => {
@@ -192,44 +185,29 @@ fn because(decided: &Decision, row: Option<&Row>) -> String {
         }
         Refusal::AliveHere(processes) => format!("They are {}", processes.join(", ")),
         Refusal::Paused(pause) => {
-            let until = pause.until.map_or_else(
-                || "until it is resumed".to_owned(),
-                |until| format!("until {}", rfc3339(until)),
-            );
-            let reason = match pause.reason.as_str() {
-                "" => String::new(),
-                reason => format!(": {reason}"),
-            };
+            let (until, reason) = (lasting(pause, rfc3339), reason(pause, ": ", ""));
             format!("{} paused it {until}{reason}", pause.by)
         }
-        Refusal::TooSoon { wait } => {
+        Refusal::TooSoon { .. } => {
             let began = row.and_then(|row| row.acquired_at());
             let began = began.map_or_else(|| "-".to_owned(), |at| rfc3339(at.wall));
             format!(
-                "The last run began at {began}; the next may in {}, or after tokenrun release",
-                rounded(*wait)
+                "The last run began at {began}; the next may in {left}, or after tokenrun release"
             )
         }
         Refusal::Behind { ahead } => format!("{ahead} came before"),
-        Refusal::Bound { to, wait } => {
-            format!(
-                "It belongs to {to} and is kept for it for {} more",
-                rounded(*wait)
-            )
+        Refusal::Bound { to, .. } => {
+            format!("It belongs to {to} and is kept for it for {left} more")
         }
         Refusal::Forgetful { wait, doubt } => forgetful(*wait, *doubt),
-        Refusal::HeadStart { of, wait } => format!(
-            "It is open, and {} has a head start of {} more",
-            of.as_ref().map_or("another client", |of| of.as_str()),
-            rounded(*wait)
-        ),
-        Refusal::Observed { wait } => format!(
-            "Its age is unknown; it is observed for {} more",
-            rounded(*wait)
-        ),
-        Refusal::Reserved { to, wait } => {
-            format!("It is reserved for {to} for {} more", rounded(*wait))
+        Refusal::HeadStart { of, .. } => {
+            let first = of.as_ref().map_or("another client", |of| of.as_str());
+            format!("It is open, and {first} has a head start of {left} more")
         }
+        Refusal::Observed { .. } => {
+            format!("Its age is unknown; it is observed for {left} more")
+        }
+        Refusal::Reserved { to, .. } => format!("It is reserved for {to} for {left} more"),
     }
 }
 

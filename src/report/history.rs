@@ -2,55 +2,29 @@
 
 use serde::Serialize;
 
-use super::acts::{ActObject, whose};
-use super::json::Run;
-use super::layout::{Cell, Column, Line, cut, table};
-use super::refused::{RefusalObject, met};
-use super::screen::{Screen, Tint};
-use super::tables::or_none;
-use super::times::Times;
+use super::records::{ActFields, RefusalFields, RunFields, outcome_of, whose};
+use super::screen::{Screen, Times, Tint};
+use super::table::{Cell, Column, Line, cut, or_none, table};
 use crate::duration::rounded;
-use crate::token::WallTime;
-use crate::token::{ActRecord, GroupName, Outcome, RefusalRecord, RunRecord, StoreTime};
+use crate::token::{ActRecord, GroupName, Outcome, RefusalRecord, RunRecord, StoreTime, WallTime};
 
-/// A run, refusals of one client for one reason, or an act of an operator.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A run, refusals of one client for one reason, or an act of an operator. As an object of
+/// `history --json`, an act has a field `act`, refusals have a field `refused`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
 pub enum Entry {
-    Run(Box<RunRecord>),
-    Refusal(Box<RefusalRecord>),
-    Act(Box<ActRecord>),
+    Run(#[serde(with = "RunFields")] Box<RunRecord>),
+    Refusal(#[serde(with = "RefusalFields")] Box<RefusalRecord>),
+    Act(#[serde(with = "ActFields")] Box<ActRecord>),
 }
 
 impl Entry {
     /// When it began, or was the last time, by the store's wall clock.
-    #[must_use]
     pub const fn at(&self) -> WallTime {
         match self {
             Self::Run(run) => run.started_at,
             Self::Refusal(refusal) => refusal.last_at,
             Self::Act(act) => act.at,
-        }
-    }
-}
-
-/// An object of `history --json`: one that has a field `act` is an act, one that has a field
-/// `refused` is of refusals.
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-pub enum Object<'a> {
-    Run(Run<'a>),
-    Refusal(RefusalObject<'a>),
-    Act(ActObject<'a>),
-}
-
-impl<'a> Object<'a> {
-    /// The object for an entry.
-    #[must_use]
-    pub fn of(entry: &'a Entry) -> Self {
-        match entry {
-            Entry::Run(run) => Self::Run(Run::of(run)),
-            Entry::Refusal(refusal) => Self::Refusal(RefusalObject::of(refusal)),
-            Entry::Act(act) => Self::Act(ActObject::of(act)),
         }
     }
 }
@@ -70,7 +44,6 @@ const COLUMNS: [Column; 10] = [
 
 /// A table of entries. A run has a cell in each column, and a line more if its job could not be started;
 /// an act and refusals have their time, their group and a sentence.
-#[must_use]
 pub fn history(entries: &[Entry], now: &StoreTime, screen: &Screen) -> String {
     let times = &screen.times;
     let spanning = |at: WallTime, group: &GroupName, text: String| {
@@ -147,32 +120,26 @@ fn refusals(refusal: &RefusalRecord, times: &Times) -> String {
             format!(", {count} times since {first}")
         }
     };
-    let met = met(refusal, &repeats, times, refusal.last_at);
-    format!("{} {met}", refusal.client)
+    let outcome = outcome_of(refusal, &repeats, times, refusal.last_at);
+    format!("{} {outcome}", refusal.client)
 }
 
-/// Who did what, to whom, and why.
+/// An act in a sentence: the operator, what was done, and why.
 fn sentence(act: &ActRecord, times: &Times) -> String {
-    let mut text = format!("{}: {}", whose(act), act.act);
-    if let Some(client) = &act.client {
-        text.push_str(&format!(" {client}"));
-    }
-    if let Some(key) = &act.once_key {
-        text.push_str(&format!(" {key}"));
-    }
-    if let Some(incarnation) = &act.incarnation {
-        text.push_str(&format!(" {incarnation}"));
-    }
-    if act.raised_fence() {
-        text.push_str(&format!(" to {}", act.fence));
-    }
-    if let Some(until) = act.until {
-        text.push_str(&format!(" until {}", times.short(until, act.at)));
-    }
-    if let Some(reason) = &act.actor.reason {
-        text.push_str(&format!(" ({reason})"));
-    }
-    text
+    let until = act.until.map(|until| times.short(until, act.at));
+    let parts = [
+        act.client.as_ref().map(|client| format!(" {client}")),
+        act.once_key.as_ref().map(|key| format!(" {key}")),
+        act.incarnation.as_ref().map(|it| format!(" {it}")),
+        act.raised_fence().then(|| format!(" to {}", act.fence)),
+        until.map(|until| format!(" until {until}")),
+        act.actor
+            .reason
+            .as_ref()
+            .map(|reason| format!(" ({reason})")),
+    ];
+    let what: String = parts.into_iter().flatten().collect();
+    format!("{}: {}{what}", whose(act), act.act)
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 use super::*;
-use crate::report::times::Times;
+use crate::report::screen::Times;
 use crate::token::record::fixture::unheld_run;
 use crate::token::refusal::fixture::refused;
 use crate::token::rule::tests::fixture::{client, epoch};
@@ -110,7 +110,7 @@ fn any_width_is_kept() {
     for width in 1..150 {
         let text = history(&entries(), &now(), &berlin(Some(width)));
         for line in text.lines() {
-            let wide = super::super::layout::width_of(line);
+            let wide = super::super::table::width_of(line);
             assert!(wide <= width, "{width}: {line}");
         }
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitStatus;
 
-use super::message::{Level, Message};
+use super::message::Message;
 use super::printable::quoted;
 use crate::run::runtime_file::Holder;
 
@@ -17,7 +17,6 @@ pub enum Change {
 }
 
 impl Change {
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Gain => "gain",
@@ -27,56 +26,34 @@ impl Change {
 }
 
 /// The message for a change.
-#[must_use]
 pub fn changed(change: Change, held: &Holder) -> Message {
-    let Holder {
-        group,
-        client_id,
-        fence,
-        ..
-    } = held;
     let has = match change {
         Change::Gain => "has",
         Change::Loss => "no longer has",
     };
-    Message::new(
-        Level::Info,
-        change.as_str(),
-        format!(
-            "{client_id} {has} the token of {} (fence {fence})",
-            quoted(group.as_str())
-        ),
-    )
+    let (client, group, fence) = (&held.client_id, quoted(held.group.as_str()), &held.fence);
+    let text = format!("{client} {has} the token of {group} (fence {fence})");
+    Message::info(change.as_str(), text)
 }
 
 /// The command of `--on-change` could not be started, or failed.
-#[must_use]
 pub fn command_failed(change: Change, ended: std::io::Result<ExitStatus>) -> Message {
     let how = match ended {
         Ok(status) => format!("ended with {status}"),
         Err(error) => format!("could not be started: {error}"),
     };
-    Message::new(
-        Level::Warning,
-        "on_change_failed",
-        format!(
-            "the command of --on-change for the {} {how}",
-            change.as_str()
-        ),
-    )
+    let change = change.as_str();
+    let text = format!("the command of --on-change for the {change} {how}");
+    Message::warning("on_change_failed", text)
 }
 
 /// The runtime file can't be used.
-#[must_use]
 pub fn runtime_file_failed(path: &Path, error: &std::io::Error) -> String {
-    format!(
-        "the runtime file {} can't be used: {error}; give another with --runtime-file",
-        path.display()
-    )
+    let path = path.display();
+    format!("the runtime file {path} can't be used: {error}; give another with --runtime-file")
 }
 
 /// The message that another process has the runtime file's lock.
-#[must_use]
 pub fn runtime_file_busy(path: &Path) -> String {
     format!(
         "the runtime file {} is used by another tokenrun hold; give each its own with --runtime-file",

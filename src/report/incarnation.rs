@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::message::{Context, Level, Message};
+use super::message::{Context, Message};
 use super::rfc3339;
-use super::times::Times;
+use super::screen::Times;
 use crate::duration::rounded;
 use crate::token::operator::Judgement;
 use crate::token::{Doubt, Incarnation, Observation, StoreTime};
@@ -32,16 +32,11 @@ pub(super) const fn doubt_text(doubt: Doubt) -> &'static str {
 pub(super) fn observed_until(observation: &Observation, now: &StoreTime, times: &Times) -> String {
     let Observation { wait, doubt } = *observation;
     let until = match doubt {
-        Doubt::Unknown => "nothing is granted".to_owned(),
-        _ => format!(
-            "nothing is granted until {}",
-            times.full(now.plus(wait).stamp.wall)
-        ),
+        Doubt::Unknown => String::new(),
+        _ => format!(" until {}", times.full(now.plus(wait).stamp.wall)),
     };
-    format!(
-        "{until}: the store may have forgotten a grant, as it {}",
-        doubt_text(doubt)
-    )
+    let why = doubt_text(doubt);
+    format!("nothing is granted{until}: the store may have forgotten a grant, as it {why}")
 }
 
 /// The message of a run that observes a store.
@@ -56,17 +51,13 @@ pub(super) fn observing(
     let settle = incarnation.map_or_else(String::new, |incarnation| {
         format!("; if you know that nothing was lost: tokenrun settle {incarnation}")
     });
+    let (group, store, why, wait) = (cx.group(), cx.store, doubt_text(doubt), rounded(wait));
     format!(
-        "the store {} may have forgotten a grant: it {}; nothing of {} is granted for {}, until {until} (clause 0){settle}",
-        cx.store,
-        doubt_text(doubt),
-        cx.group(),
-        rounded(wait)
+        "the store {store} may have forgotten a grant: it {why}; nothing of {group} is granted for {wait}, until {until} (clause 0){settle}"
     )
 }
 
 /// The message for an operator's judgement.
-#[must_use]
 pub fn judged(judgement: &Judgement, incarnation: &Incarnation, store: &str) -> Message {
     let text = match judgement {
         Judgement::Settle(_) => {
@@ -76,25 +67,17 @@ pub fn judged(judgement: &Judgement, incarnation: &Incarnation, store: &str) -> 
             "{store} ({incarnation}) is distrusted: nothing is granted in a group until its longest takeover-after has passed; running jobs go on"
         ),
     };
-    Message::new(Level::Info, judgement.word(), text)
+    Message::info(judgement.word(), text)
 }
 
 /// The message that the store's incarnation is no longer the one that the operator saw.
-#[must_use]
 pub fn is_another(shown: &Incarnation, now: &Incarnation, store: &str) -> Message {
-    Message::new(
-        Level::Info,
-        "another_incarnation",
-        format!("{store} is {now} and not {shown}; nothing was changed"),
-    )
+    let text = format!("{store} is {now} and not {shown}; nothing was changed");
+    Message::info("another_incarnation", text)
 }
 
 /// The message that nothing needs to be settled.
-#[must_use]
 pub fn is_settled(incarnation: &Incarnation, store: &str) -> Message {
-    Message::new(
-        Level::Info,
-        "nothing_to_do",
-        format!("{store} ({incarnation}) is trusted already; nothing was changed"),
-    )
+    let text = format!("{store} ({incarnation}) is trusted already; nothing was changed");
+    Message::info("nothing_to_do", text)
 }

@@ -1,17 +1,15 @@
-//! The objects that `--json` prints. Their field names are stable.
+//! The objects of `status --json`. Their field names are stable.
 
 use std::time::Duration;
 
 use serde::Serialize;
 
-use super::group::{Group, Snapshot};
-use super::last_run::LastRunObject;
+use super::group::{Group, LastRun, Snapshot};
 use super::rfc3339;
 use crate::store::Unreadable;
-use crate::token::WallTime;
-use crate::token::{Counters, Memory, OnceMark, Outcome, Row, RunRecord, State, StoreTime};
+use crate::token::{Counters, Outcome, Row, State, WallTime};
 
-fn millis(duration: Duration) -> u64 {
+pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
@@ -57,7 +55,7 @@ pub struct Token<'a> {
     pub handoff_to: Option<&'a str>,
     /// When the hand-off was made.
     pub handoff_at: Option<String>,
-    /// Whether an operator has asked the holder to end its job.
+    /// True if an operator has asked the holder to end its job.
     pub revoke_requested: bool,
     /// The number of waiters in the queue.
     pub waiters: usize,
@@ -76,7 +74,7 @@ pub struct Token<'a> {
     /// How long a client without preference waits.
     pub head_start_ms: u64,
     /// The last finished run, as far as it is known.
-    pub last_run: Option<LastRunObject>,
+    pub last_run: Option<LastRun>,
     pub last_outcome: Option<Outcome>,
     /// Grants so far.
     pub runs: i64,
@@ -102,7 +100,7 @@ pub enum Listed<'a> {
     Token(Box<Token<'a>>),
     /// A row that can't be read.
     Unreadable {
-        /// Its group, as far as it is readable.
+        /// The group, as far as it is readable.
         group: &'a str,
         /// The word `unreadable`.
         state: &'static str,
@@ -113,7 +111,6 @@ pub enum Listed<'a> {
 
 impl<'a> Listed<'a> {
     /// The object for an unreadable row.
-    #[must_use]
     pub fn unreadable(row: &'a Unreadable) -> Self {
         Self::Unreadable {
             group: &row.group,
@@ -127,7 +124,6 @@ impl<'a> Listed<'a> {
 pub(super) const UNREADABLE: &str = "unreadable";
 
 /// The state in a word.
-#[must_use]
 pub const fn state_word(state: &State) -> &'static str {
     match state {
         State::Free => "free",
@@ -138,22 +134,13 @@ pub const fn state_word(state: &State) -> &'static str {
 
 impl<'a> Token<'a> {
     /// The object for a group.
-    #[must_use]
     pub fn of(group: &Group<'a>, at: Snapshot<'_>) -> Self {
         let waiting = group.waiters.iter().map(|waiter| Waiting {
             client: waiter.client.as_str(),
             session: waiter.session.as_str(),
         });
         let queue: Vec<_> = waiting.collect();
-        Self {
-            waiters: queue.len(),
-            queue,
-            last_run: group.last.map(|last| last.object()),
-            ..Self::of_row(group.row, at.memory, at.now)
-        }
-    }
-
-    fn of_row(row: &'a Row, memory: &Memory, now: &StoreTime) -> Self {
+        let (row, now) = (group.row, at.now);
         let heartbeat = row.heartbeat_at();
         let age = heartbeat.and_then(|_| row.age(now));
         let Counters {
@@ -165,7 +152,7 @@ impl<'a> Token<'a> {
         } = row.document.counters;
         let pause = row.pause_at(now);
         let handoff = row.document.handoff.as_ref();
-        let observed = memory.observation(row.longest_lease(), now);
+        let observed = at.memory.observation(row.longest_lease(), now);
         Self {
             group: row.group.as_str(),
             state: state_word(&row.state),
@@ -189,15 +176,15 @@ impl<'a> Token<'a> {
             handoff_to: handoff.map(|handoff| handoff.to.as_str()),
             handoff_at: handoff.map(|handoff| rfc3339(handoff.at)),
             revoke_requested: row.document.revoke_requested,
-            waiters: 0,
-            queue: Vec::new(),
+            waiters: queue.len(),
+            queue,
             program: row.run().map(|run| run.program.as_str()),
             once_key: row.run().and_then(|run| run.once_key.as_deref()),
             grant: row.run().map(|run| run.grant.as_str()),
             takeover_after_ms: millis(row.document.takeover_after),
             keep_ms: millis(row.document.keep),
             head_start_ms: millis(row.document.head_start),
-            last_run: None,
+            last_run: group.last,
             last_outcome: row.document.last_outcome,
             runs,
             failures,
@@ -208,102 +195,9 @@ impl<'a> Token<'a> {
 }
 
 /// The earliest next grant, by `--at-least`.
-#[must_use]
 pub fn not_before(row: &Row) -> Option<WallTime> {
     let acquired_at = row
         .acquired_at()
         .filter(|_| !row.document.not_before.is_zero())?;
     Some(acquired_at.wall.plus(row.document.not_before))
-}
-
-/// One run, as `history --json` shows it.
-#[derive(Debug, Serialize)]
-pub struct Run<'a> {
-    pub group: &'a str,
-    /// The fencing token of its grant.
-    pub fence: i64,
-    pub session: &'a str,
-    pub client: &'a str,
-    /// The client that the token belonged to before, if another.
-    pub previous_client: Option<&'a str>,
-    /// The host of the run.
-    pub host: Option<&'a str>,
-    /// The supervisor's pid on that host.
-    pub pid: Option<i32>,
-    /// The user's name for the run.
-    pub label: Option<&'a str>,
-    /// The program's name.
-    pub program: &'a str,
-    /// The key of `--once`.
-    pub once_key: Option<&'a str>,
-    /// How the client got the token.
-    pub grant: &'static str,
-    pub started_at: String,
-    /// The time of the end, or of the last heartbeat.
-    pub ended_at: Option<String>,
-    /// How it ended.
-    pub outcome: Outcome,
-    /// The job's exit code, if it exited.
-    pub exit_code: Option<i32>,
-    /// The signal that killed the job, if one did.
-    pub signal: Option<i32>,
-    /// Whether it lost its token because an operator revoked it.
-    pub revoked: bool,
-    /// Why the job could not be started.
-    pub reason: Option<&'a str>,
-}
-
-impl<'a> Run<'a> {
-    /// The object for a run.
-    #[must_use]
-    pub fn of(run: &'a RunRecord) -> Self {
-        Self {
-            group: run.group.as_str(),
-            fence: run.fence.0,
-            session: run.session.as_str(),
-            client: run.client.as_str(),
-            previous_client: run.previous_client.as_ref().map(|client| client.as_str()),
-            host: run.host.as_deref(),
-            pid: run.pid,
-            label: run.label.as_deref(),
-            program: &run.program,
-            once_key: run.once_key.as_deref(),
-            grant: run.grant.as_str(),
-            started_at: rfc3339(run.started_at),
-            ended_at: run.ended_at.map(rfc3339),
-            outcome: run.outcome,
-            exit_code: run.exit_code,
-            signal: run.signal,
-            revoked: run.revoked,
-            reason: run.reason.as_deref(),
-        }
-    }
-}
-
-/// One key that is done, as `once list --json` shows it.
-#[derive(Debug, Serialize)]
-pub struct Mark<'a> {
-    pub group: &'a str,
-    pub once_key: &'a str,
-    /// When the run that did it ended.
-    pub done_at: String,
-    /// The fencing token of its grant.
-    pub fence: i64,
-    pub session: &'a str,
-    pub client: &'a str,
-}
-
-impl<'a> Mark<'a> {
-    /// The object for a key.
-    #[must_use]
-    pub fn of(mark: &'a OnceMark) -> Self {
-        Self {
-            group: mark.group.as_str(),
-            once_key: &mark.key,
-            done_at: rfc3339(mark.done_at),
-            fence: mark.fence.0,
-            session: mark.session.as_str(),
-            client: mark.client.as_str(),
-        }
-    }
 }

@@ -18,9 +18,9 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::layout::cut;
 use super::message::{Level, Message, Subject};
 use super::printable::{json, printable};
+use super::table::cut;
 use super::{rfc3339, wall_clock};
 use crate::sys::poll::is_writable;
 use crate::sys::signals::without_being_stopped;
@@ -99,16 +99,8 @@ struct Logged<'a> {
     level: &'static str,
     event: &'static str,
     message: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    group: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    client: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    session: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fence: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    host: Option<&'a str>,
+    #[serde(flatten)]
+    subject: &'a Subject,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -130,11 +122,7 @@ impl Style {
             level,
             event: message.event,
             message: &message.text,
-            group: subject.group.as_deref(),
-            client: subject.client.as_deref(),
-            session: subject.session.as_deref(),
-            fence: subject.fence.map(|fence| fence.0),
-            host: subject.host.as_deref(),
+            subject,
             reason: message.reason,
             holder: message.holder.as_deref(),
         };
@@ -145,7 +133,6 @@ impl Style {
 
 impl Log {
     /// A log without a thread, which writes directly.
-    #[must_use]
     pub fn new(style: Style) -> Self {
         Self {
             style,
@@ -173,8 +160,8 @@ impl Log {
             return;
         }
         let line = self.style.line(message, &self.subject);
-        if detached && self.queue.is_none() {
-            self.detach();
+        if detached {
+            self.detached();
         }
         if self.queue.is_some() {
             self.enqueue(line);
@@ -187,8 +174,7 @@ impl Log {
         }
     }
 
-    /// Whether stderr is a terminal that can show a changing line.
-    #[must_use]
+    /// True if stderr is a terminal that can show a changing line.
     pub fn displays(&self) -> bool {
         let tells_ordinary = self.style.least.is_some_and(|least| least <= Level::Info);
         tells_ordinary && !self.style.json && std::io::stderr().is_terminal()
@@ -197,10 +183,7 @@ impl Log {
     /// Shows this in the last line of the terminal, until it is cleared. Only once a thread is
     /// allowed; dropped if the terminal does not take it.
     pub fn show(&mut self, text: &str) {
-        if self.queue.is_none() {
-            self.detach();
-        }
-        if let Some(queue) = &self.queue {
+        if let Some(queue) = self.detached() {
             // The next one is newer anyway.
             let _ = queue.lines.try_send(Item::Show(printable(text)));
         }
@@ -220,10 +203,7 @@ impl Log {
     /// Writes the output of a job as it is, after the lines before it and whatever the style. Waits
     /// until stderr has taken it, or `is_stopped`.
     pub fn print(&mut self, output: Vec<u8>, is_stopped: impl Fn() -> bool) {
-        if self.queue.is_none() {
-            self.detach();
-        }
-        let Some(queue) = &self.queue else {
+        let Some(queue) = self.detached() else {
             // The system cannot create a thread. No deadline is held any more.
             write_whole(&output);
             return;
@@ -240,36 +220,33 @@ impl Log {
         while printed.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) && !is_stopped() {}
     }
 
-    fn detach(&mut self) {
-        self.queue = Queue::start(self.style, &self.dropped);
-        for line in std::mem::take(&mut self.backlog) {
-            self.enqueue(line);
+    /// The queue of the thread, which is started if there is none; `None` if the system can't.
+    fn detached(&mut self) -> Option<&Queue> {
+        if self.queue.is_none() {
+            self.queue = Queue::start(self.style, &self.dropped);
+            for line in std::mem::take(&mut self.backlog) {
+                self.enqueue(line);
+            }
         }
+        self.queue.as_ref()
     }
 
     fn enqueue(&mut self, line: String) {
-        let sent = self
-            .queue
-            .as_ref()
-            .map(|queue| queue.lines.try_send(Item::Line(line)));
-        match sent {
-            Some(Ok(())) => {}
-            None | Some(Err(TrySendError::Full(_) | TrySendError::Disconnected(_))) => {
-                self.dropped.fetch_add(1, Ordering::Relaxed);
-            }
+        let queue = self.queue.as_ref();
+        if queue.is_none_or(|queue| queue.lines.try_send(Item::Line(line)).is_err()) {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// Writes the remaining lines, within a time limit.
     pub fn close(mut self) {
-        if self.queue.is_none() && !self.backlog.is_empty() {
-            self.detach();
+        if !self.backlog.is_empty() {
+            self.detached();
         }
         if let Some(Queue { lines, finished }) = self.queue {
             drop(lines);
-            match finished.recv_timeout(FAREWELL) {
-                Ok(()) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
-            }
+            // What is not written by then is lost.
+            let _ = finished.recv_timeout(FAREWELL);
         }
     }
 }
@@ -370,7 +347,7 @@ impl Writer {
             return;
         }
         let text = format!("{dropped} messages dropped: stderr is not being read");
-        let message = Message::new(Level::Warning, "messages_dropped", text);
+        let message = Message::warning("messages_dropped", text);
         let line = self.style.line(&message, &Subject::default());
         if !self.write(&line) {
             self.dropped.fetch_add(dropped, Ordering::Relaxed);
@@ -378,7 +355,7 @@ impl Writer {
     }
 }
 
-/// Whether a line can be written to stderr without blocking: a ready pipe has room for at least
+/// True if a line can be written to stderr without blocking: a ready pipe has room for at least
 /// 4096 bytes (pipe(7), PIPE_BUF).
 pub(super) fn stderr_takes_a_line() -> bool {
     is_writable(std::io::stderr().as_fd(), Some(Duration::ZERO))

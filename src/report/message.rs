@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
+use serde::Serialize;
+
 use super::printable::quoted;
 use crate::token::{ClientId, Fence, GroupName};
 
@@ -34,7 +36,6 @@ pub struct Message {
 
 impl Message {
     /// A message without a cause.
-    #[must_use]
     pub const fn new(level: Level, event: &'static str, text: String) -> Self {
         Self {
             level,
@@ -45,14 +46,28 @@ impl Message {
         }
     }
 
-    /// The same, with its cause in a word.
-    #[must_use]
+    /// A step, without a cause.
+    pub(super) const fn detail(event: &'static str, text: String) -> Self {
+        Self::new(Level::Detail, event, text)
+    }
+
+    /// An ordinary event, without a cause.
+    pub(super) const fn info(event: &'static str, text: String) -> Self {
+        Self::new(Level::Info, event, text)
+    }
+
+    /// A fault, without a cause.
+    pub(super) const fn warning(event: &'static str, text: String) -> Self {
+        Self::new(Level::Warning, event, text)
+    }
+
+    /// Adds the cause, in a word.
     pub const fn because(mut self, reason: &'static str) -> Self {
         self.reason = Some(reason);
         self
     }
 
-    /// The same, with the client that holds the token.
+    /// Adds the client that holds the token.
     pub(super) fn held_by(mut self, holder: Option<&ClientId>) -> Self {
         self.holder = holder.map(ToString::to_string);
         self
@@ -87,17 +102,23 @@ impl Context<'_> {
     }
 }
 
-/// What the messages of one process are about, as fields of JSON messages.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// What the messages of one process are about, as fields of JSON messages. A field without a value
+/// is left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Subject {
     /// The group.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
     /// This node's client id.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
     /// This invocation.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// This host's name.
-    pub host: Option<String>,
     /// The fence of the grant, once there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub fence: Option<Fence>,
+    /// This host's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
 }

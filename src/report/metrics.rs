@@ -29,8 +29,19 @@ pub struct Metric {
     pub help: &'static str,
 }
 
+impl Metric {
+    const fn gauge(name: &'static str, help: &'static str) -> Self {
+        let kind = "gauge";
+        Self { name, kind, help }
+    }
+
+    const fn counter(name: &'static str, help: &'static str) -> Self {
+        let kind = "counter";
+        Self { name, kind, help }
+    }
+}
+
 /// All metrics of these groups, as text.
-#[must_use]
 pub fn text(groups: &[Measured], unreadable: usize, memory: &Memory, now: &StoreTime) -> String {
     let mut text = String::new();
     for metric in METRICS {
@@ -57,81 +68,57 @@ pub fn text(groups: &[Measured], unreadable: usize, memory: &Memory, now: &Store
 
 /// All metrics, in the order in which they are printed.
 pub const METRICS: &[Metric] = &[
-    Metric {
-        name: "tokenrun_held",
-        kind: "gauge",
-        help: "Whether a session holds the token of the group.",
-    },
-    Metric {
-        name: "tokenrun_client_info",
-        kind: "gauge",
-        help: "The client that the token belongs to, running or between runs.",
-    },
-    Metric {
-        name: "tokenrun_heartbeat_age_seconds",
-        kind: "gauge",
-        help: "The age of the last heartbeat of the session that holds the token.",
-    },
-    Metric {
-        name: "tokenrun_takeover_after_seconds",
-        kind: "gauge",
-        help: "How long the holder may be silent before another takes over.",
-    },
-    Metric {
-        name: "tokenrun_grants_total",
-        kind: "counter",
-        help: "How often the token was granted.",
-    },
-    Metric {
-        name: "tokenrun_runs_total",
-        kind: "counter",
-        help: "Runs that are over, by outcome. failed: exited with another code than 0. unknown: vanished, another was granted its token. forced: its token was freed by force. revoked: an operator revoked its token. other: ended by an older tokenrun, which did not count this outcome.",
-    },
-    Metric {
-        name: "tokenrun_takeovers_total",
-        kind: "counter",
-        help: "Grants to another client than the one before.",
-    },
-    Metric {
-        name: "tokenrun_losses_total",
-        kind: "counter",
-        help: "Runs that lost their token or vanished. A token that an operator revokes is none.",
-    },
-    Metric {
-        name: "tokenrun_refusals_total",
-        kind: "counter",
-        help: "Refused runs, by reason. A client that is refused more often than once a minute counts once a minute.",
-    },
-    Metric {
-        name: "tokenrun_last_success_timestamp_seconds",
-        kind: "gauge",
-        help: "When the last run that succeeded ended, by the clock of the store. Missing if history knows of none.",
-    },
-    Metric {
-        name: "tokenrun_last_run_duration_seconds",
-        kind: "gauge",
-        help: "How long the last run that has ended took.",
-    },
-    Metric {
-        name: "tokenrun_paused",
-        kind: "gauge",
-        help: "Whether new grants are stopped.",
-    },
-    Metric {
-        name: "tokenrun_observation_remaining_seconds",
-        kind: "gauge",
-        help: "For how much longer nothing is granted, as the store may have forgotten a grant. 0 where the store is trusted.",
-    },
-    Metric {
-        name: "tokenrun_waiters",
-        kind: "gauge",
-        help: "How many sessions wait in the queue.",
-    },
-    Metric {
-        name: "tokenrun_unreadable_groups",
-        kind: "gauge",
-        help: "Rows of the store that can not be read.",
-    },
+    Metric::gauge(
+        "tokenrun_held",
+        "Whether a session holds the token of the group.",
+    ),
+    Metric::gauge(
+        "tokenrun_client_info",
+        "The client that the token belongs to, running or between runs.",
+    ),
+    Metric::gauge(
+        "tokenrun_heartbeat_age_seconds",
+        "The age of the last heartbeat of the session that holds the token.",
+    ),
+    Metric::gauge(
+        "tokenrun_takeover_after_seconds",
+        "How long the holder may be silent before another takes over.",
+    ),
+    Metric::counter("tokenrun_grants_total", "How often the token was granted."),
+    Metric::counter(
+        "tokenrun_runs_total",
+        "Runs that are over, by outcome. failed: exited with another code than 0. unknown: vanished, another was granted its token. forced: its token was freed by force. revoked: an operator revoked its token. other: ended by an older tokenrun, which did not count this outcome.",
+    ),
+    Metric::counter(
+        "tokenrun_takeovers_total",
+        "Grants to another client than the one before.",
+    ),
+    Metric::counter(
+        "tokenrun_losses_total",
+        "Runs that lost their token or vanished. A token that an operator revokes is none.",
+    ),
+    Metric::counter(
+        "tokenrun_refusals_total",
+        "Refused runs, by reason. A client that is refused more often than once a minute counts once a minute.",
+    ),
+    Metric::gauge(
+        "tokenrun_last_success_timestamp_seconds",
+        "When the last run that succeeded ended, by the clock of the store. Missing if history knows of none.",
+    ),
+    Metric::gauge(
+        "tokenrun_last_run_duration_seconds",
+        "How long the last run that has ended took.",
+    ),
+    Metric::gauge("tokenrun_paused", "Whether new grants are stopped."),
+    Metric::gauge(
+        "tokenrun_observation_remaining_seconds",
+        "For how much longer nothing is granted, as the store may have forgotten a grant. 0 where the store is trusted.",
+    ),
+    Metric::gauge("tokenrun_waiters", "How many sessions wait in the queue."),
+    Metric::gauge(
+        "tokenrun_unreadable_groups",
+        "Rows of the store that can not be read.",
+    ),
 ];
 
 fn samples_of(
@@ -153,17 +140,15 @@ fn samples_of(
             one(seconds(observed.map(|it| it.wait).unwrap_or_default()))
         }
         "tokenrun_waiters" => one(group.waiters.to_string()),
-        "tokenrun_client_info" => row
-            .client_bound()
-            .map(|client| {
-                let label = format!(",client=\"{}\"", escaped(client.as_str()));
-                vec![(label, "1".to_owned())]
-            })
-            .unwrap_or_default(),
-        "tokenrun_heartbeat_age_seconds" => match &row.state {
-            State::Running { .. } => maybe(row.age(now).map(seconds)),
-            State::Free | State::Idle { .. } => Vec::new(),
-        },
+        "tokenrun_client_info" => {
+            let client = row.client_bound().map(|client| escaped(client.as_str()));
+            let label = client.map(|client| format!(",client=\"{client}\""));
+            label
+                .into_iter()
+                .map(|label| (label, "1".to_owned()))
+                .collect()
+        }
+        "tokenrun_heartbeat_age_seconds" => maybe(row.age(now).filter(|_| running).map(seconds)),
         "tokenrun_takeover_after_seconds" => one(seconds(row.document.takeover_after)),
         "tokenrun_grants_total" => one(counted.runs.to_string()),
         "tokenrun_runs_total" => {
@@ -204,14 +189,7 @@ fn millis_as_seconds(ms: i64) -> String {
 
 /// A label's value: backslash, quote and line feed are escaped.
 fn escaped(text: &str) -> String {
-    let mut escaped = String::new();
-    for c in text.chars() {
-        match c {
-            '\\' => escaped.push_str("\\\\"),
-            '"' => escaped.push_str("\\\""),
-            '\n' => escaped.push_str("\\n"),
-            c => escaped.push(c),
-        }
-    }
-    escaped
+    text.replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n")
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::message::{Level, Message};
+use super::message::Message;
 use super::printable::{printable, printable_lines, quoted};
 use super::rfc3339;
 use crate::token::{ClientId, Fence, GroupName, OutputRecord};
@@ -21,7 +21,6 @@ pub struct Object<'a> {
 
 impl<'a> Object<'a> {
     /// The object of a record and its last bytes.
-    #[must_use]
     pub fn of(record: &'a OutputRecord, last: &'a [u8]) -> Self {
         // The cut may fall into a character.
         let is_rest = |byte: &&u8| **byte & 0xc0 == 0x80;
@@ -43,7 +42,6 @@ impl<'a> Object<'a> {
 }
 
 /// The line before a stored output that is cut, or not the newest run's: `is_older`.
-#[must_use]
 pub fn head(record: &OutputRecord, client: Option<&ClientId>, is_older: bool) -> String {
     let on = client.map_or_else(String::new, |client| format!(" on {client}"));
     let kept = record.last_bytes().unwrap_or_default().len();
@@ -64,7 +62,6 @@ pub fn head(record: &OutputRecord, client: Option<&ClientId>, is_older: bool) ->
 }
 
 /// The answer where no output is kept.
-#[must_use]
 pub fn none(group: &GroupName, run: Option<Fence>) -> String {
     let run = run.map_or_else(|| "any run".to_owned(), |fence| format!("run {fence}"));
     let of = format!("{run} of {}", quoted(group.as_str()));
@@ -72,18 +69,13 @@ pub fn none(group: &GroupName, run: Option<Fence>) -> String {
 }
 
 /// The message about a record that can't be read.
-#[must_use]
 pub fn damaged(record: &OutputRecord) -> String {
-    format!(
-        "the stored output of run {} of {} is damaged",
-        record.fence,
-        quoted(record.group.as_str())
-    )
+    let (run, group) = (record.fence, quoted(record.group.as_str()));
+    format!("the stored output of run {run} of {group} is damaged")
 }
 
 /// The output as it is shown: as it is, or, on a terminal, without the power to control it. It ends
 /// with a whole line.
-#[must_use]
 pub fn shown(output: &[u8], on_terminal: bool) -> Vec<u8> {
     let mut shown = match on_terminal {
         true => printable_lines(output).into_bytes(),
@@ -97,11 +89,10 @@ pub fn shown(output: &[u8], on_terminal: bool) -> Vec<u8> {
 
 /// The message before an output of which only the last bytes are left; `None` if nothing is
 /// missing.
-#[must_use]
 pub fn cut(printed: u64, last: usize) -> Option<Message> {
     let is_cut = u64::try_from(last).is_ok_and(|last| last < printed);
     let text = format!("the job printed {printed} bytes; its last {last} follow");
-    is_cut.then(|| Message::new(Level::Warning, "output_cut", text))
+    is_cut.then(|| Message::warning("output_cut", text))
 }
 
 #[cfg(test)]

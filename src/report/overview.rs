@@ -2,14 +2,10 @@
 
 use std::time::Duration;
 
-use super::condition::Condition;
-use super::group::{Group, Snapshot};
+use super::group::{Condition, Group, Snapshot, qualities};
 use super::json::{UNREADABLE, not_before, state_word};
-use super::layout::{Cell, Column, Line, cut, table};
-use super::notes::note;
-use super::screen::{Screen, Tint};
-use super::tables::{NONE, or_none};
-use super::times::Times;
+use super::screen::{Screen, Times, Tint};
+use super::table::{Cell, Column, Line, NONE, cut, or_none, table};
 use crate::duration::{brief, rounded};
 use crate::store::Unreadable;
 use crate::token::{Memory, Row, State, StoreTime};
@@ -42,7 +38,6 @@ const WIDE: [Column; 14] = [
 
 /// A table of groups, and which store it is of. Groups for which the screen has no room are
 /// counted. `wide`: with every column, however wide.
-#[must_use]
 pub fn overview(
     groups: &[Group<'_>],
     unreadable: &[&Unreadable],
@@ -107,22 +102,23 @@ fn unread(row: &Unreadable, columns: usize) -> Line {
 
 fn line(group: &Group<'_>, at: Snapshot<'_>, times: &Times) -> Line {
     let row = group.row;
-    let cells = [state(group, at.now), or_none(row.client_bound()).into()];
-    let rest = [since(row, at.now).into(), last_run(group, at.now)];
-    let first = std::iter::once(row.group.to_string().into());
-    let note = note(row, group.waiters.len(), (at.memory, at.now), times);
-    let all = first.chain(cells).chain(rest);
-    Line::Cells(all.chain([note.into()]).collect())
+    Line::Cells(vec![
+        row.group.to_string().into(),
+        state(group, at),
+        or_none(row.client_bound()).into(),
+        since(row, at.now).into(),
+        last_run(group, at.now),
+        note(group, at, times).into(),
+    ])
 }
 
 fn wide_line(group: &Group<'_>, at: Snapshot<'_>, times: &Times) -> Line {
     let (row, now) = (group.row, at.now);
     let next = not_before(row).filter(|at| *at > now.stamp.wall);
-    let note = note(row, group.waiters.len(), (at.memory, now), times);
     let (heartbeat, takeover) = heartbeat(row, now, times);
     Line::Cells(vec![
         row.group.to_string().into(),
-        state(group, now),
+        state(group, at),
         or_none(row.client_bound()).into(),
         or_none(row.expected_client.as_ref()).into(),
         since(row, now).into(),
@@ -134,42 +130,27 @@ fn wide_line(group: &Group<'_>, at: Snapshot<'_>, times: &Times) -> Line {
         takeover.into(),
         or_none(next.map(|at| times.full(at))).into(),
         or_none(row.document.label.as_ref()).into(),
-        note.into(),
+        note(group, at, times).into(),
     ])
 }
 
 /// The state in a few words, as the row alone shows it: `running, paused`.
 pub(super) fn state_words(row: &Row, memory: &Memory, now: &StoreTime) -> String {
     let mut words = vec![state_word(&row.state)];
-    let held = Condition::all(row, None, memory, now);
-    let others = [
-        (Condition::Silent, "silent"),
-        (Condition::Paused, "paused"),
-        (Condition::Observed, "observed"),
-    ];
-    let others = others.into_iter().filter(|(it, _)| held.contains(it));
-    words.extend(others.map(|(_, word)| word));
+    words.extend(qualities(row, memory, now));
     words.join(", ")
 }
 
-fn state(group: &Group<'_>, now: &StoreTime) -> Cell {
-    let row = group.row;
-    let observed = match group.conditions.contains(&Condition::Observed) {
-        true => ", observed",
-        false => "",
-    };
-    let text = match (row.pause_at(now), &row.state) {
+fn state(group: &Group<'_>, at: Snapshot<'_>) -> Cell {
+    let text = match (group.row.pause_at(at.now), &group.row.state) {
         (Some(pause), State::Free | State::Idle { .. }) => {
-            format!("paused by {}{observed}", pause.by)
-        }
-        (paused, state) => {
-            let silent = match group.conditions.contains(&Condition::Silent) {
-                true => ", silent",
+            let observed = match group.conditions.contains(&Condition::Observed) {
+                true => ", observed",
                 false => "",
             };
-            let paused = paused.map_or("", |_| ", paused");
-            format!("{}{silent}{paused}{observed}", state_word(state))
+            format!("paused by {}{observed}", pause.by)
         }
+        _ => state_words(group.row, at.memory, at.now),
     };
     Cell::tinted(text, Condition::tint(&group.conditions))
 }
@@ -209,6 +190,72 @@ fn open_in(length: Duration, age: Duration) -> String {
         Duration::ZERO => "open".to_owned(),
         left => rounded(left),
     }
+}
+
+/// What a reader wants to know next of a group, the most important first.
+fn note(group: &Group<'_>, at: Snapshot<'_>, times: &Times) -> String {
+    let (row, now, waiting) = (group.row, at.now, group.waiters.len());
+    let wall = now.stamp.wall;
+    let revoked = row.document.revoke_requested;
+    let observed = at.memory.observation(row.longest_lease(), now);
+    let observed = observed.map(|it| {
+        let until = times.short(now.plus(it.wait).stamp.wall, wall);
+        format!("nothing granted until {until}")
+    });
+    let handoff = row.document.handoff.as_ref().map(|it| {
+        let why = match it.for_failback {
+            true => "failback",
+            false => "handoff",
+        };
+        format!("next: {} ({why})", it.to)
+    });
+    let next = not_before(row).filter(|at| *at > wall);
+    let notes = [
+        revoked.then(|| "revoke requested".to_owned()),
+        observed,
+        silence(row, now),
+        pause(row, now, times),
+        handoff,
+        (waiting > 0).then(|| format!("{waiting} waiting")),
+        displaced(row),
+        next.map(|at| format!("not before {}", times.short(at, wall))),
+    ];
+    notes.into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// A holder that has been silent for half of what it may be has missed heartbeats.
+fn silence(row: &Row, now: &StoreTime) -> Option<String> {
+    row.run()?;
+    let limit = row.document.takeover_after;
+    let Some(age) = row.age(now) else {
+        return Some("another clock".to_owned());
+    };
+    let left = limit.saturating_sub(age);
+    (age >= limit / 2).then(|| match left.is_zero() {
+        true => format!("silent {}, takeover possible", brief(age)),
+        false => format!("silent {}, takeover in {}", brief(age), brief(left)),
+    })
+}
+
+/// Without who paused it where the state says that.
+fn pause(row: &Row, now: &StoreTime, times: &Times) -> Option<String> {
+    let pause = row.pause_at(now)?;
+    let by = row.run().map(|_| pause.by.clone());
+    let reason = Some(pause.reason.clone()).filter(|reason| !reason.is_empty());
+    let what = match (by, reason) {
+        (Some(by), Some(reason)) => Some(format!("{by}: {reason}")),
+        (by, reason) => by.or(reason),
+    };
+    let until = pause.until;
+    let until = until.map(|at| format!("until {}", times.short(at, now.stamp.wall)));
+    let parts: Vec<_> = what.into_iter().chain(until).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// The expected client, where the token belongs to another.
+fn displaced(row: &Row) -> Option<String> {
+    let (expected, bound) = (row.expected_client.as_ref()?, row.client_bound()?);
+    (expected != bound).then(|| format!("expected {expected}"))
 }
 
 #[cfg(test)]

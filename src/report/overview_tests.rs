@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::report::last_run::LastRun;
+use crate::report::group::LastRun;
 use crate::store::StoreError;
 use crate::token::record::fixture::unheld_run;
 use crate::token::rule::tests::fixture::{but, client, created, epoch, idle, running, s, session};
@@ -186,7 +186,7 @@ fn the_guide_shows_what_is_shown() {
 fn any_width_is_kept() {
     for width in 1..200 {
         for line in drawn(&ten(), false, &berlin(width)).lines() {
-            let wide = super::super::layout::width_of(line);
+            let wide = super::super::table::width_of(line);
             assert!(wide <= width, "{width}: {line}");
         }
     }

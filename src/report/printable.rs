@@ -7,7 +7,6 @@ pub use crate::token::hidden::quoted;
 
 /// A text in one line, with its invisible characters escaped: `\n`, `\u{1b}`, `\u{202e}`. JSON and
 /// Prometheus' format escape in their own ways.
-#[must_use]
 pub fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -22,7 +21,6 @@ pub fn printable(text: &str) -> String {
 
 /// JSON without control characters that a terminal might obey: serde leaves those from U+007F to
 /// U+009F as they are. They can stand in texts alone, where an escape means the same.
-#[must_use]
 pub fn json(text: String) -> String {
     let is_control = |c: char| ('\u{7f}'..='\u{9f}').contains(&c);
     if !text.contains(is_control) {
@@ -35,9 +33,8 @@ pub fn json(text: String) -> String {
     text.chars().map(escaped).collect()
 }
 
-/// As [`printable()`], for the lines of an output, which may have any bytes: newlines and tabs stay,
-/// and a byte that is no text is escaped too: `\xff`.
-#[must_use]
+/// The lines of an output, which may have any bytes, with their invisible characters escaped: newlines
+/// and tabs stay, and a byte that is no text is escaped too: `\xff`.
 pub fn printable_lines(output: &[u8]) -> String {
     let mut shown = String::with_capacity(output.len());
     for chunk in output.utf8_chunks() {
@@ -63,13 +60,12 @@ mod tests {
     use super::*;
     use crate::report::details::details;
     use crate::report::explain::Explanation;
-    use crate::report::group::{Group, Snapshot};
+    use crate::report::group::{Group, LastRun, Snapshot};
     use crate::report::history::{Entry, history};
-    use crate::report::last_run::LastRun;
     use crate::report::overview::overview;
+    use crate::report::records::marks;
     use crate::report::screen::Screen;
     use crate::report::settings::{Effective, Origin, settings};
-    use crate::report::tables::marks;
     use crate::store::conformance::strategies::{records, rows};
     use crate::token::rule::tests::fixture::claim;
     use crate::token::{

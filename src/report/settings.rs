@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use super::tables::{NONE, aligned};
+use super::table::{NONE, aligned};
 
 /// Where a setting comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,14 +41,13 @@ impl Serialize for Origin {
 pub struct Effective {
     /// The option's long name.
     pub setting: String,
-    /// Its value, without passwords; `None` for none, or a default that depends on more than
+    /// The value, without passwords; `None` for none, or a default that depends on more than
     /// the command line.
     pub value: Option<String>,
     pub origin: Origin,
 }
 
 /// A table of settings, one a line.
-#[must_use]
 pub fn settings(all: &[Effective]) -> String {
     let line = |it: &Effective| {
         let value = it.value.clone().unwrap_or_else(|| NONE.to_owned());

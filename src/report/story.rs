@@ -5,12 +5,10 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::acts::{ActObject, whose};
-use super::json::Run;
 use super::printable::{printable, quoted};
-use super::refused::{self, RefusalObject};
+use super::records::{self, ActObject, RefusalObject, RunObject, other_host, whose};
 use super::rfc3339;
-use super::times::Times;
+use super::screen::Times;
 use crate::duration::rounded;
 use crate::token::{ActRecord, GrantKind, GroupName, Outcome, RefusalRecord, RunRecord, WallTime};
 
@@ -50,48 +48,42 @@ pub struct StoryObject<'a> {
     pub group: &'a str,
     pub from: String,
     pub until: String,
-    /// Whether a run began in this time, or went on.
+    /// True if a run began in this time, or went on.
     pub ran: bool,
-    pub runs: Vec<Run<'a>>,
+    pub runs: Vec<RunObject<'a>>,
     pub refusals: Vec<RefusalObject<'a>>,
     pub acts: Vec<ActObject<'a>>,
     /// The pause that was in effect when it began.
     pub paused: Option<ActObject<'a>>,
-    pub run_before: Option<Run<'a>>,
-    pub run_after: Option<Run<'a>>,
+    pub run_before: Option<RunObject<'a>>,
+    pub run_after: Option<RunObject<'a>>,
     /// The store's time.
     pub now: String,
 }
 
 impl Story<'_> {
     /// The object for the story.
-    #[must_use]
     pub fn object(&self) -> StoryObject<'_> {
         StoryObject {
             group: self.group.as_str(),
             from: rfc3339(self.from),
             until: rfc3339(self.until),
             ran: !self.runs.is_empty(),
-            runs: self.runs.iter().map(Run::of).collect(),
-            refusals: self.refusals.iter().map(RefusalObject::of).collect(),
-            acts: self.acts.iter().map(ActObject::of).collect(),
-            paused: self.paused.as_ref().map(ActObject::of),
-            run_before: self.before.as_ref().map(Run::of),
-            run_after: self.after.as_ref().map(Run::of),
+            runs: self.runs.iter().map(RunObject).collect(),
+            refusals: self.refusals.iter().map(RefusalObject).collect(),
+            acts: self.acts.iter().map(ActObject).collect(),
+            paused: self.paused.as_ref().map(ActObject),
+            run_before: self.before.as_ref().map(RunObject),
+            run_after: self.after.as_ref().map(RunObject),
             now: rfc3339(self.now),
         }
     }
 
     /// The story in sentences: the answer first, then each event with its time.
-    #[must_use]
     pub fn text(&self, times: &Times) -> String {
-        let span = format!(
-            "{} to {}{}",
-            times.full(self.from),
-            times.full(self.until),
-            zone(times, self.now)
-        );
-        let mut lines = vec![format!("{}, {span}:", quoted(self.group.as_str()))];
+        let (from, until) = (times.full(self.from), times.full(self.until));
+        let (group, zone) = (quoted(self.group.as_str()), zone(times, self.now));
+        let mut lines = vec![format!("{group}, {from} to {until}{zone}:")];
         lines.push(self.answer(times));
         let events = self.events(times);
         if !events.is_empty() {
@@ -110,15 +102,13 @@ impl Story<'_> {
         lines.iter().map(|line| printable(line) + "\n").collect()
     }
 
-    /// Whether the job ran, in a sentence.
+    /// The answer in a sentence: the job ran, or why it did not.
     fn answer(&self, times: &Times) -> String {
         match (self.runs.as_slice(), self.refusals.as_slice()) {
-            ([run], _) => format!(
-                "It ran: {} at {} {}.",
-                run.client,
-                times.short(run.started_at, self.from),
-                ended(run, times)
-            ),
+            ([run], _) => {
+                let at = times.short(run.started_at, self.from);
+                format!("It ran: {} at {at} {}.", run.client, ended(run, times))
+            }
             ([_, ..], _) => format!("It ran {}.", self.counted()),
             ([], []) => {
                 let old = match self.before {
@@ -134,7 +124,7 @@ impl Story<'_> {
                 let reasons = unique(
                     refusals
                         .iter()
-                        .map(|it| refused::reason(it, times, self.from)),
+                        .map(|it| records::reason(it, times, self.from)),
                 );
                 let came = match clients.len() {
                     1 => format!("{} came and was refused", clients.concat()),
@@ -161,7 +151,7 @@ impl Story<'_> {
         let runs = self.runs.iter();
         let runs = runs.map(|run| (run.started_at, began(run, times)));
         let refusals = self.refusals.iter();
-        let refusals = refusals.map(|it| (it.first_at, refused::sentence(it, times, self.from)));
+        let refusals = refusals.map(|it| (it.first_at, records::sentence(it, times, self.from)));
         let acts = self.acts.iter().map(|act| (act.at, performed(act, times)));
         let mut events: Vec<(WallTime, String)> = runs.chain(refusals).chain(acts).collect();
         events.sort_by_key(|(at, _)| *at);
@@ -171,20 +161,17 @@ impl Story<'_> {
 
     /// What happened before and after.
     fn around(&self, times: &Times) -> Vec<String> {
-        let mut lines = Vec::new();
-        if let Some(act) = &self.paused {
-            let at = times.full(act.at);
-            lines.push(format!("Before: {at}  {}", performed(act, times)));
-        }
-        if let Some(run) = &self.before {
-            let at = times.full(run.started_at);
-            lines.push(format!("The run before: {at}  {}", began(run, times)));
-        }
-        if let Some(run) = &self.after {
-            let at = times.full(run.started_at);
-            lines.push(format!("The run after: {at}  {}", began(run, times)));
-        }
-        lines
+        let told =
+            |run: &RunRecord| format!("{}  {}", times.full(run.started_at), began(run, times));
+        let act = |act: &ActRecord| format!("{}  {}", times.full(act.at), performed(act, times));
+        let paused = self.paused.as_ref();
+        let (before, after) = (self.before.as_ref(), self.after.as_ref());
+        let lines = [
+            paused.map(|it| format!("Before: {}", act(it))),
+            before.map(|it| format!("The run before: {}", told(it))),
+            after.map(|it| format!("The run after: {}", told(it))),
+        ];
+        lines.into_iter().flatten().collect()
     }
 }
 
@@ -220,8 +207,7 @@ const fn word(outcome: Outcome) -> &'static str {
 /// A run in a sentence.
 fn began(run: &RunRecord, times: &Times) -> String {
     let client = &run.client;
-    let host = run.host.as_deref().filter(|host| *host != client.as_str());
-    let host = host.map_or_else(String::new, |host| format!(" (host {host})"));
+    let host = other_host(run.host.as_deref(), client);
     let from = run.previous_client.as_ref();
     let how = match (run.grant, from) {
         (GrantKind::Takeover, Some(from)) => format!("took over from {from} and started"),
@@ -229,11 +215,8 @@ fn began(run: &RunRecord, times: &Times) -> String {
         (GrantKind::Handoff, Some(from)) => format!("got the token from {from} and started"),
         _ => "started".to_owned(),
     };
-    format!(
-        "{client}{host} {how} {}; it {}",
-        run.program,
-        ended(run, times)
-    )
+    let (program, ended) = (&run.program, ended(run, times));
+    format!("{client}{host} {how} {program}; it {ended}")
 }
 
 /// How a run ended. Reads after its subject.
@@ -260,10 +243,10 @@ fn ended(run: &RunRecord, times: &Times) -> String {
             format!("was granted the token, and {reason}")
         }
         Outcome::Unknown => match run.ended_at {
-            Some(at) => format!(
-                "vanished: its last heartbeat was at {}",
-                times.short(at, run.started_at)
-            ),
+            Some(at) => {
+                let at = times.short(at, run.started_at);
+                format!("vanished: its last heartbeat was at {at}")
+            }
             None => "vanished".to_owned(),
         },
     }

@@ -8,22 +8,21 @@ use serde_json::{Value, json};
 use super::check::{Succeeded, not_succeeded, succeeded};
 use super::details::details;
 use super::explain::Explanation;
-use super::group::{Group, Snapshot};
+use super::group::{Group, LastRun, Snapshot};
 use super::history::{Entry, history};
-use super::last_run::LastRun;
 use super::message::Context;
 use super::metrics::{Measured, text};
 use super::overview::overview;
-use super::refusals::why_not;
+use super::records::{MarkObject, RunObject, marks};
+use super::refusal::why_not;
 use super::screen::Screen;
-use super::tables::marks;
-use super::{json, waiting};
-use crate::token::WallTime;
+use super::{json, refusal};
 use crate::token::rule::tests::fixture::{claim, client, epoch, run_by, session};
 use crate::token::{
     Clause, ClockEpoch, Counters, Decision, Document, Fence, GrantKind, GroupName, Handoff,
     Incarnation, Memory, OnceMark, Others, Outcome, Pause, Refusal, RefusalTotal, Row, RunRecord,
-    Served, Stamp, StampOf, State, StoreTime, Verdict, Version, Waiter, document::VERSION,
+    Served, Stamp, StampOf, State, StoreTime, Verdict, Version, Waiter, WallTime,
+    document::VERSION,
 };
 
 const HOUR: i64 = 3_600_000;
@@ -331,7 +330,7 @@ fn a_run_is_shown_with_each_value_in_its_place() {
         "outcome": "failed", "exit_code": 3, "signal": Value::Null, "revoked": false,
         "reason": Value::Null,
     });
-    let shown = json::Run::of(&failed);
+    let shown = RunObject(&failed);
     assert_eq!(serde_json::to_value(shown).unwrap(), expected);
 }
 
@@ -359,7 +358,7 @@ fn a_key_is_shown_with_each_value_in_its_place() {
         "group": "backup", "once_key": "2026-38", "done_at": done_at, "fence": 4_700,
         "session": "s0", "client": "n1",
     });
-    let shown = serde_json::to_value(json::Mark::of(&mark)).unwrap();
+    let shown = serde_json::to_value(MarkObject(&mark)).unwrap();
     assert_eq!(shown, expected);
 }
 
@@ -504,7 +503,7 @@ fn a_refusal_is_shown_with_each_time_in_its_place() {
         assert_eq!(shown.because, because);
         let shown = why_not(&cx, &why, Some(&row));
         assert!(shown.ends_with(message), "{shown}");
-        let shown = waiting::display(&cx, Some(&row), &now, &why, 2);
+        let shown = refusal::display(&cx, Some(&row), &now, &why, 2);
         let line = format!("\"backup\", 2 ahead in the queue: {shown_line}");
         assert_eq!(shown, line);
     }

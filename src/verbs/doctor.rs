@@ -65,7 +65,7 @@ impl Action for Doctor {
         });
         printed?;
         if self.json {
-            let findings: Vec<Finding> = checks.iter().map(Finding::from).collect();
+            let findings: Vec<Finding> = checks.iter().map(Finding).collect();
             print_json(&findings)?;
         }
         let failure = checks.iter().find_map(|check| match check.verdict {

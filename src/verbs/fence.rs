@@ -12,7 +12,7 @@ use super::shared::terminal::print_json;
 use super::shared::{Action, Context};
 use crate::cli::values;
 use crate::exit::{self, Exit};
-use crate::report::fence::{Marked, Verified, advanced, behind, current, not_granted, stale};
+use crate::report::check::{Marked, Verified, advanced, behind, current, not_granted, stale};
 use crate::report::log::{Log, Style};
 use crate::report::message::Message;
 use crate::store::{Advanced, Store};

@@ -15,7 +15,7 @@ use super::shared::{Action, Context};
 use crate::cli::GivenTime;
 use crate::cli::values::{self, Word};
 use crate::exit::Exit;
-use crate::report::history::{Entry, Object, history as table};
+use crate::report::history::{Entry, history as table};
 use crate::store::history::runs as with_present;
 use crate::store::{ActQuery, Listing, RefusalQuery, RunQuery, Store};
 use crate::token::{ActRecord, ClientId, GroupName, Groups, Outcome, RefusalRecord, RunRecord};
@@ -101,8 +101,7 @@ impl Action for History {
         entries = merged(entries, refusals.collect());
         entries.truncate(usize::try_from(self.limit).unwrap_or(usize::MAX));
         if self.json {
-            let objects: Vec<_> = entries.iter().map(Object::of).collect();
-            return print_json(&objects);
+            return print_json(&entries);
         }
         print(&table(&entries, &listing.now, &screen))
     }

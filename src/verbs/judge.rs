@@ -14,10 +14,10 @@ use super::shared::terminal::print_json;
 use super::shared::{Action, Context, terminal};
 use crate::cli::Unusable;
 use crate::exit::{self, Exit};
-use crate::report::acts::{ActObject, Performed};
-use crate::report::asking::all;
+use crate::report::acts::all;
 use crate::report::incarnation::{is_another, is_settled, judged};
 use crate::report::log::Style;
+use crate::report::records::{ActObject, Performed};
 use crate::store::unknown_incarnation;
 use crate::token::operator::Judgement;
 use crate::token::{Incarnation, Served, Swapped};
@@ -145,7 +145,7 @@ impl Judging {
             };
             record.at = at.stamp.wall;
             let performed = Performed {
-                act: ActObject::of(&record),
+                act: ActObject(&record),
                 old_job_until: None,
             };
             return match as_json {

@@ -11,7 +11,7 @@ use super::shared::terminal::{print, print_json, screen};
 use super::shared::{Action, Context};
 use crate::cli::values;
 use crate::exit::Exit;
-use crate::report::{json, tables};
+use crate::report::records;
 use crate::token::GroupName;
 
 #[derive(Debug, Subcommand)]
@@ -45,9 +45,9 @@ impl Action for OnceList {
         }
         let marks = store.once_marks(group)?;
         if self.json {
-            let objects: Vec<_> = marks.iter().map(json::Mark::of).collect();
+            let objects: Vec<_> = marks.iter().map(records::MarkObject).collect();
             return print_json(&objects);
         }
-        print(&tables::marks(&marks, &screen(self.screen)))
+        print(&records::marks(&marks, &screen(self.screen)))
     }
 }

@@ -1,10 +1,12 @@
-//! The reader's calendar: days, hours and their names, in one time zone. Pure.
+//! The windows of time that are drawn, where a time lies in one, and the reader's calendar: days,
+//! hours and their names, in one time zone. Pure.
+
+use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use jiff::{Span, Zoned};
 
-use super::window::{Scale, Window};
-use crate::report::times::{Times, timestamp};
+use crate::report::screen::{Times, local, timestamp};
 use crate::token::WallTime;
 
 /// The distance of two labels, in hours of a day and in days of a month.
@@ -25,7 +27,6 @@ pub struct Tick {
 }
 
 impl Calendar {
-    #[must_use]
     pub const fn new(zone: TimeZone) -> Self {
         Self { zone }
     }
@@ -35,23 +36,20 @@ impl Calendar {
     }
 
     fn written(&self, at: WallTime, format: &str) -> String {
-        self.zoned(at).strftime(format).to_string()
+        local(at, &self.zone, format)
     }
 
     /// Date and time, to the second: `2026-11-21 14:00:13`.
-    #[must_use]
     pub fn full(&self, at: WallTime) -> String {
         self.written(at, "%Y-%m-%d %H:%M:%S")
     }
 
-    /// As [`Self::full`], for machines: RFC 3339 with the zone's offset.
-    #[must_use]
+    /// Date and time for machines: RFC 3339 with the zone's offset.
     pub fn exact(&self, at: WallTime) -> String {
         self.written(at, "%Y-%m-%dT%H:%M:%S%:z")
     }
 
     /// A time near `now`: `14:00:13`, on another day `Nov 21 14:00`, in another year with its year.
-    #[must_use]
     pub fn near(&self, at: WallTime, now: WallTime) -> String {
         let (then, today) = (self.zoned(at), self.zoned(now));
         let format = match () {
@@ -63,20 +61,17 @@ impl Calendar {
     }
 
     /// A day: `Nov 21`.
-    #[must_use]
     pub fn day(&self, at: WallTime) -> String {
         self.written(at, "%b %-d")
     }
 
     /// The zone, as people call it: `Europe/Berlin`, `CET`.
-    #[must_use]
     pub fn zone_name(&self, at: WallTime) -> String {
         let times = Times::Local(self.zone.clone());
         times.zone_name(at).unwrap_or_default()
     }
 
     /// The begins of so many days, the last of which contains `now`; the oldest first.
-    #[must_use]
     pub fn days(&self, now: WallTime, count: usize) -> Vec<WallTime> {
         let today = self.zoned(now).date();
         let back = |days: usize| {
@@ -89,7 +84,6 @@ impl Calendar {
     }
 
     /// The lines of a timeline.
-    #[must_use]
     pub fn ticks(&self, window: Window, scale: &Scale) -> Vec<Tick> {
         let days = self.days(scale.until, window.days() + 1);
         let times: Vec<WallTime> = match window {
@@ -118,6 +112,73 @@ impl Calendar {
             let hour = day.with().hour(number * HOURS).build().ok()?;
             Some(WallTime(hour.timestamp().as_millisecond()))
         })
+    }
+}
+
+/// How long the newest part of history is that a timeline shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Window {
+    Day,
+    Week,
+    Month,
+}
+
+impl Window {
+    pub const ALL: [Self; 3] = [Self::Day, Self::Week, Self::Month];
+
+    /// The days of 24 hours in it.
+    pub const fn days(self) -> usize {
+        match self {
+            Self::Day => 1,
+            Self::Week => 7,
+            Self::Month => 30,
+        }
+    }
+
+    pub const fn length(self) -> Duration {
+        Duration::from_secs(self.days() as u64 * 86_400)
+    }
+
+    /// The name for people, which is also its class in the style sheet.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Day => "day",
+            Self::Week => "week",
+            Self::Month => "month",
+        }
+    }
+}
+
+/// The width of a timeline, in its own units. A unit is a pixel or less.
+pub(super) const WIDTH: u32 = 1_000;
+
+/// The times of a window, on a line that is [`WIDTH`] long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Scale {
+    pub from: WallTime,
+    pub until: WallTime,
+}
+
+impl Scale {
+    /// The scale of the window that ends now.
+    pub fn of(window: Window, now: WallTime) -> Self {
+        let from = now.minus(window.length());
+        // At the end of all numbers the window is as long.
+        let until = from.plus(window.length());
+        Self { from, until }
+    }
+
+    /// True if a time is in the window.
+    pub fn has(&self, at: WallTime) -> bool {
+        (self.from..=self.until).contains(&at)
+    }
+
+    /// Where a time lies. What is outside lies at the nearer end.
+    pub fn at(&self, at: WallTime) -> u32 {
+        let position = |ms: i64| i128::from(ms) - i128::from(self.from.0);
+        let length = position(self.until.0).max(1);
+        let passed = position(at.0).clamp(0, length);
+        u32::try_from(passed * i128::from(WIDTH) / length).unwrap_or(WIDTH)
     }
 }
 
@@ -183,6 +244,34 @@ mod tests {
             assert!(!berlin().near(at, NOVEMBER).is_empty());
             let _ = berlin().days(at, 40);
             let _ = berlin().ticks(Window::Month, &Scale::of(Window::Month, at));
+        }
+    }
+
+    #[test]
+    fn a_time_lies_between_the_ends_of_its_window() {
+        let now = WallTime(1_795_266_013_500);
+        let scale = Scale::of(Window::Day, now);
+        let hours = |hours: u64| now.minus(Duration::from_secs(hours * 3_600));
+        assert_eq!(scale.at(now), WIDTH);
+        assert_eq!(scale.at(hours(12)), 500);
+        assert_eq!(scale.at(hours(24)), 0);
+        assert_eq!(
+            (
+                scale.at(hours(30)),
+                scale.at(now.plus(Window::Week.length()))
+            ),
+            (0, WIDTH)
+        );
+        assert!(scale.has(hours(24)) && !scale.has(hours(25)));
+    }
+
+    #[test]
+    fn times_of_any_size_have_a_place() {
+        for now in [WallTime(i64::MIN), WallTime(0), WallTime(i64::MAX)] {
+            let scale = Scale::of(Window::Month, now);
+            for at in [WallTime(i64::MIN), WallTime(0), WallTime(i64::MAX)] {
+                assert!(scale.at(at) <= WIDTH);
+            }
         }
     }
 }

@@ -28,7 +28,6 @@ pub struct Took {
 
 impl Took {
     /// `None` if there are no durations.
-    #[must_use]
     pub fn of(mut all: Vec<Duration>) -> Option<Self> {
         all.sort_unstable();
         let at = |part: usize| all.get((all.len().saturating_sub(1) * part).div_ceil(100));
@@ -42,7 +41,6 @@ impl Took {
 }
 
 /// How long a run took whose end is known: its job came to an end, by itself or at its time-out.
-#[must_use]
 pub(super) fn took(run: &RunRecord) -> Option<Duration> {
     let is_whole = match run.outcome {
         Outcome::Succeeded | Outcome::Failed | Outcome::Signalled | Outcome::TimedOut => true,
@@ -53,7 +51,6 @@ pub(super) fn took(run: &RunRecord) -> Option<Duration> {
 }
 
 /// The runs of each day that begins at one of these times, the oldest first.
-#[must_use]
 pub(super) fn by_day(begins: &[WallTime], now: WallTime, runs: &[&RunRecord]) -> Vec<Day> {
     let next = begins.iter().skip(1).copied();
     let ends = next.chain([WallTime(now.0.saturating_add(1))]);
@@ -62,9 +59,7 @@ pub(super) fn by_day(begins: &[WallTime], now: WallTime, runs: &[&RunRecord]) ->
         let today = || runs.iter().filter(is_today);
         let mut counts = Counts::default();
         for run in today() {
-            if let Some(count) = counts.get_mut(Kind::of(run.outcome).index()) {
-                *count = count.saturating_add(1);
-            }
+            counts.add(Kind::of(run.outcome), 1);
         }
         Day {
             begin: *begin,
@@ -76,7 +71,6 @@ pub(super) fn by_day(begins: &[WallTime], now: WallTime, runs: &[&RunRecord]) ->
 }
 
 /// When a run was over, for a row of a table.
-#[must_use]
 pub(super) fn length(run: &RunRecord, now: WallTime) -> Duration {
     end_of(run, now).since(run.started_at).unwrap_or_default()
 }
@@ -111,7 +105,8 @@ mod tests {
         ];
         let runs: Vec<&RunRecord> = runs.iter().collect();
         let days = by_day(&begins, NOW, &runs);
-        let counts: Vec<Counts> = days.iter().map(|day| day.counts).collect();
+        let kinds = |day: &Day| Kind::ALL.map(|kind| day.counts.get(kind));
+        let counts: Vec<_> = days.iter().map(kinds).collect();
         assert_eq!(counts, [[0, 0, 0, 1, 0], [1, 0, 1, 0, 1]]);
         let minutes = |day: &Day| day.took.unwrap().longest.as_secs() / 60;
         assert_eq!(days.iter().map(minutes).collect::<Vec<_>>(), [10, 10]);

@@ -3,40 +3,18 @@
 use std::time::Duration;
 
 use crate::duration::rounded;
+use crate::report::acts::{lasting, reason};
+use crate::report::group::qualities;
 use crate::report::incarnation::doubt_text;
 use crate::report::json::{not_before, state_word};
 use crate::report::printable::printable;
-use crate::token::{Memory, Outcome, Row, RunRecord, State, StoreTime, WallTime};
+use crate::token::{Outcome, Row, RunRecord, State, WallTime};
 
-use super::calendar::Calendar;
+use super::calendar::Window;
 use super::days::{DAYS, Day, Took, by_day, length, took};
-use super::detail::Detail;
 use super::marks::Kind;
 use super::timeline::{Lanes, Past, Timeline};
-use super::window::Window;
-
-/// How the pages of all groups are made.
-#[derive(Debug, Clone)]
-pub struct View {
-    pub now: StoreTime,
-    pub memory: Memory,
-    pub calendar: Calendar,
-    pub detail: Detail,
-}
-
-impl View {
-    /// The store's wall time.
-    #[must_use]
-    pub const fn wall(&self) -> WallTime {
-        self.now.stamp.wall
-    }
-
-    /// A time near now, as it is shown.
-    #[must_use]
-    pub fn near(&self, at: WallTime) -> String {
-        self.calendar.near(at, self.wall())
-    }
-}
+use super::view::View;
 
 /// What is known of a group.
 #[derive(Debug, Clone, Copy)]
@@ -55,6 +33,16 @@ pub enum Level {
     Notice,
     /// Something failed, or may be dead.
     Trouble,
+}
+
+impl Level {
+    /// The class in the style sheet.
+    pub const fn class(self) -> &'static str {
+        match self {
+            Self::Trouble => "trouble",
+            Self::Notice => "notice",
+        }
+    }
 }
 
 /// What a group needs attention for.
@@ -111,7 +99,6 @@ pub struct Group {
 }
 
 impl Group {
-    #[must_use]
     pub fn of(known: &Known<'_>, view: &View) -> Self {
         let (row, past) = (known.row, &known.past);
         let (now, detail) = (view.wall(), &view.detail);
@@ -127,7 +114,7 @@ impl Group {
         Self {
             name: printable(row.group.as_str()),
             state: state_word(&row.state),
-            qualities: qualities(row, view),
+            qualities: qualities(row, &view.memory, &view.now),
             client: row.client_bound().map(|client| printable(client.as_str())),
             host: text(&row.document.host),
             label: text(&row.document.label),
@@ -147,21 +134,9 @@ impl Group {
     }
 
     /// How urgent the gravest concern is.
-    #[must_use]
     pub fn level(&self) -> Option<Level> {
         self.concerns.iter().map(|concern| concern.level).max()
     }
-}
-
-fn qualities(row: &Row, view: &View) -> Vec<&'static str> {
-    let observed = view.memory.observation(row.longest_lease(), &view.now);
-    let all = [
-        (row.is_silent(&view.now), "silent"),
-        (row.pause_at(&view.now).is_some(), "paused"),
-        (observed.is_some(), "observed"),
-    ];
-    let true_ones = all.into_iter().filter(|(is, _)| *is);
-    true_ones.map(|(_, word)| word).collect()
 }
 
 fn concerns(row: &Row, view: &View) -> Vec<Concern> {
@@ -181,15 +156,8 @@ fn concerns(row: &Row, view: &View) -> Vec<Concern> {
         add(Level::Notice, text.to_owned());
     }
     if let Some(pause) = row.pause_at(now) {
-        let until = pause.until.map_or_else(
-            || "until it is resumed".to_owned(),
-            |until| format!("until {}", view.near(until)),
-        );
-        let reason = match pause.reason.as_str() {
-            "" => String::new(),
-            reason => format!(": {reason}"),
-        };
-        let text = format!("paused by {} {until}{reason}", pause.by);
+        let until = lasting(pause, |until| view.near(until));
+        let text = format!("paused by {} {until}{}", pause.by, reason(pause, ": ", ""));
         add(Level::Notice, printable(&text));
     }
     if let Some(observed) = view.memory.observation(row.longest_lease(), now) {
@@ -250,10 +218,12 @@ fn recent(run: &RunRecord, now: WallTime) -> Recent {
 
 #[cfg(test)]
 mod tests {
+    use super::super::calendar::Calendar;
     use super::super::fixture::ago;
+    use super::super::view::Detail;
     use super::*;
     use crate::token::rule::tests::fixture::{but, idle, running, s, seen};
-    use crate::token::{ClientId, Pause};
+    use crate::token::{ClientId, Memory, Pause};
     use jiff::tz::TimeZone;
 
     fn group(row: &Row, runs: &[RunRecord], after: Duration) -> Group {

@@ -1,18 +1,18 @@
-//! The page as a whole: its head, what needs attention, the table of groups, and its foot.
+//! The page as a whole: its head, what needs attention, the table of groups, and its foot. What several
+//! groups need attention for is one line.
 
 use std::collections::BTreeMap;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::attention::attention;
-use super::details::details;
-use super::group::{Group, Level, View};
-use super::marks::{Kind, counts};
-use super::plots;
-use super::svg::{self, strip};
+use super::calendar::Window;
+use super::group::{Group, Level};
+use super::marks::{Counts, Kind};
+use super::section::{details, state};
+use super::svg::strip;
 use super::timeline::Timeline;
-use super::window::Window;
-use super::words::{Facts, class_of, plural, state};
+use super::view::{Facts, View, plural};
+use super::{plots, svg};
 use crate::report::printable::printable;
 
 /// The heading of the page.
@@ -123,21 +123,15 @@ fn numbers(groups: &[Group], facts: &Facts<'_>) -> Markup {
 }
 
 fn past_in_numbers(window: Window, timelines: &[&Timeline]) -> Markup {
-    let mut kinds = [0_u64; Kind::ALL.len()];
-    for timeline in timelines {
-        for (sum, count) in kinds.iter_mut().zip(counts(&timeline.strip)) {
-            *sum += u64::from(count);
-        }
-    }
-    let of = |kind: Kind| kinds.get(kind.index()).copied().unwrap_or_default();
+    let counts = Counts::of(timelines.iter().flat_map(|timeline| &timeline.strip));
     let moves: usize = timelines.iter().map(|it| it.moves.len()).sum();
     let refusals: u64 = timelines.iter().map(|it| it.refusals()).sum();
-    let failed = of(Kind::Failed) + of(Kind::Lost);
+    let failed = counts.get(Kind::Failed) + counts.get(Kind::Lost);
     html! {
         p class={ "past " (window.word()) } {
-            "Last " (window.word()) ": " (plural(kinds.iter().sum(), "run"))
+            "Last " (window.word()) ": " (plural(counts.sum(), "run"))
             ", " span class=[(failed > 0).then_some("bad")] { (failed) " failed or lost" }
-            ", " (plural(u64::try_from(moves).unwrap_or(u64::MAX), "failover"))
+            ", " (plural(moves as u64, "failover"))
             ", " (plural(refusals, "refusal"))
         }
     }
@@ -171,7 +165,7 @@ fn overview(groups: &[Group], view: &View) -> Markup {
 /// A group's row.
 fn line(number: usize, group: &Group, view: &View) -> Markup {
     html! {
-        tr role="row" class=[group.level().map(class_of)] {
+        tr role="row" class=[group.level().map(Level::class)] {
             th role="rowheader" scope="row" { a href={ "#g" (number) } { bdi { (group.name) } } }
             td role="cell" class="is" { (state(group)) }
             td role="cell" class="node" { @if let Some(client) = &group.client { bdi { (client) } } }
@@ -222,7 +216,7 @@ fn foot(groups: &[Group], facts: &Facts<'_>, view: &View) -> Markup {
     let cut = groups.iter().filter(|group| group.cut.is_some()).count();
     html! {
         @if cut > 0 {
-            p { "Of " (plural(u64::try_from(cut).unwrap_or(u64::MAX), "group"))
+            p { "Of " (plural(cut as u64, "group"))
                 " history has more runs than are read for a page: the oldest of the month are left out, as is said there." }
         }
         @if facts.is_shortened {
@@ -232,5 +226,73 @@ fn foot(groups: &[Group], facts: &Facts<'_>, view: &View) -> Markup {
             (view.detail.lanes) " clients that ran last; runs that are too close to each other are one bar. "
             "Times are in " (view.calendar.zone_name(view.wall())) ", by the clock of the store." }
         p { "tokenrun " (env!("CARGO_PKG_VERSION")) }
+    }
+}
+
+/// How many lines tell what needs attention at most, and how many groups one line names.
+const LINES: usize = 40;
+const NAMES: usize = 6;
+
+/// The groups that need attention for the same.
+struct Matter<'a> {
+    level: Level,
+    text: &'a str,
+    /// With their numbers on the page.
+    groups: Vec<(usize, &'a Group)>,
+}
+
+fn matters(groups: &[Group]) -> Vec<Matter<'_>> {
+    let mut matters: Vec<Matter<'_>> = Vec::new();
+    for (number, group) in groups.iter().enumerate() {
+        for concern in &group.concerns {
+            let (level, text) = (concern.level, concern.text.as_str());
+            match matters.iter_mut().find(|it| it.text == text) {
+                Some(matter) => matter.groups.push((number, group)),
+                None => matters.push(Matter {
+                    level,
+                    text,
+                    groups: vec![(number, group)],
+                }),
+            }
+        }
+    }
+    matters.sort_by_key(|matter| std::cmp::Reverse(matter.level));
+    matters
+}
+
+pub(super) fn attention(groups: &[Group], facts: &Facts<'_>) -> Markup {
+    let matters = matters(groups);
+    let unreadable = facts.unreadable.iter().take(LINES);
+    let room = LINES - unreadable.len();
+    let more = (facts.unreadable.len() + matters.len()).saturating_sub(LINES);
+    html! {
+        section aria-labelledby="attention" {
+            h2 id="attention" { "Needs attention" }
+            @if matters.is_empty() && facts.unreadable.is_empty() {
+                p class="well" { "Nothing." }
+            } @else {
+                ul class="attention" {
+                    @for (name, error) in unreadable {
+                        li class="trouble" { b { bdi { (printable(name)) } } " can’t be read: " (printable(error)) }
+                    }
+                    @for matter in matters.iter().take(room) { (item(matter)) }
+                }
+                @if more > 0 { p class="well" { "And " (more) " more; the groups below say what." } }
+            }
+        }
+    }
+}
+
+fn item(matter: &Matter<'_>) -> Markup {
+    let more = matter.groups.len().saturating_sub(NAMES);
+    html! {
+        li class=(matter.level.class()) {
+            @for (at, (number, group)) in matter.groups.iter().take(NAMES).enumerate() {
+                @if at > 0 { ", " }
+                a href={ "#g" (number) } { bdi { (group.name) } }
+            }
+            @if more > 0 { " and " (plural(more as u64, "other group")) }
+            ": " (matter.text)
+        }
     }
 }

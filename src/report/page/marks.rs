@@ -2,8 +2,8 @@
 
 use crate::token::{Outcome, RunRecord, WallTime};
 
-use super::detail::Detail;
-use super::window::{Scale, WIDTH};
+use super::calendar::{Scale, WIDTH};
+use super::view::{Detail, plural};
 
 /// What a run looks like. A later one is graver, and is drawn over the earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,7 +26,6 @@ impl Kind {
         Self::Lost,
     ];
 
-    #[must_use]
     pub const fn of(outcome: Outcome) -> Self {
         match outcome {
             Outcome::Succeeded => Self::Succeeded,
@@ -37,14 +36,12 @@ impl Kind {
         }
     }
 
-    /// Its place in [`Counts`].
-    #[must_use]
+    /// The place in [`Counts`].
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// Its meaning.
-    #[must_use]
+    /// The meaning in words.
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::Succeeded => "succeeded",
@@ -55,8 +52,7 @@ impl Kind {
         }
     }
 
-    /// Its class in the style sheet, which is also the name of its sign.
-    #[must_use]
+    /// The class in the style sheet, which is also the name of its sign.
     pub const fn class(self) -> &'static str {
         match self {
             Self::Succeeded => "s",
@@ -67,15 +63,55 @@ impl Kind {
         }
     }
 
-    /// Whether it needs a look.
-    #[must_use]
+    /// True for ends that need a look.
     pub const fn is_grave(self) -> bool {
         matches!(self, Self::Failed | Self::Lost)
     }
 }
 
-/// How many of each kind.
-pub(super) type Counts = [u32; Kind::ALL.len()];
+/// How many runs of each kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts([u64; Kind::ALL.len()]);
+
+impl Counts {
+    /// What marks stand for.
+    pub(super) fn of<'a>(marks: impl IntoIterator<Item = &'a Mark>) -> Self {
+        let mut counts = Self::default();
+        for mark in marks {
+            counts.add(mark.kind, mark.count.into());
+        }
+        counts
+    }
+
+    pub(super) fn add(&mut self, kind: Kind, number: u64) {
+        if let Some(count) = self.0.get_mut(kind.index()) {
+            *count = count.saturating_add(number);
+        }
+    }
+
+    pub(super) fn get(&self, kind: Kind) -> u64 {
+        self.0.get(kind.index()).copied().unwrap_or_default()
+    }
+
+    pub(super) fn sum(&self) -> u64 {
+        self.0
+            .iter()
+            .fold(0, |sum, count| sum.saturating_add(*count))
+    }
+
+    /// `3 runs: 2 succeeded, 1 running`.
+    pub(super) fn text(&self) -> String {
+        let kinds = Kind::ALL.iter().zip(self.0);
+        let parts = kinds.filter(|(_, count)| *count > 0);
+        let parts: Vec<String> = parts
+            .map(|(kind, count)| format!("{count} {}", kind.meaning()))
+            .collect();
+        match parts.as_slice() {
+            [] => "no runs".to_owned(),
+            parts => format!("{}: {}", plural(self.sum(), "run"), parts.join(", ")),
+        }
+    }
+}
 
 /// One run, or several of one kind that are too close to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,7 +133,6 @@ pub struct Mark {
 const LEAST: u32 = 3;
 
 /// When a run ended, as far as it is known; one that goes on ends now.
-#[must_use]
 pub(super) fn end_of(run: &RunRecord, now: WallTime) -> WallTime {
     let open = match run.outcome {
         Outcome::Running => now,
@@ -136,7 +171,6 @@ impl Mark {
 /// The marks of runs, which come in the order of their begins. Those of one kind are one mark if
 /// there are at most [`Detail::near`] units between them; of grave ones, which have signs above
 /// them, if there are at most [`Detail::gap`]. In the order in which they are drawn.
-#[must_use]
 pub(super) fn marks<'a>(
     runs: impl Iterator<Item = &'a RunRecord>,
     scale: &Scale,
@@ -159,22 +193,10 @@ pub(super) fn marks<'a>(
     drawn.concat()
 }
 
-/// How many runs of each kind marks stand for.
-#[must_use]
-pub(super) fn counts(marks: &[Mark]) -> Counts {
-    let mut counts = Counts::default();
-    for mark in marks {
-        if let Some(count) = counts.get_mut(mark.kind.index()) {
-            *count = count.saturating_add(mark.count);
-        }
-    }
-    counts
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::calendar::Window;
     use super::super::fixture::{NOW, ago, run};
-    use super::super::window::Window;
     use super::*;
 
     fn drawn(runs: &[RunRecord], gap: u32) -> Vec<(&'static str, u32, u32, u32)> {

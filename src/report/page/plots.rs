@@ -5,11 +5,12 @@ use std::time::Duration;
 use maud::{Markup, html};
 
 use crate::duration::rounded;
+use crate::report::json::millis;
 
 use super::days::{DAYS, Day, Took};
-use super::group::{Group, View};
+use super::group::Group;
 use super::marks::Kind;
-use super::words::counted;
+use super::view::View;
 
 /// The height of a plot, without and with its labels.
 const HEIGHT: u64 = 64;
@@ -60,18 +61,12 @@ pub(super) fn plots(group: &Group, view: &View) -> Markup {
     }
 }
 
-fn sum(day: &Day) -> u64 {
-    day.counts.iter().map(|count| u64::from(*count)).sum()
-}
-
 fn runs(days: &[Day], view: &View) -> Markup {
-    let most = days.iter().map(sum).max().unwrap_or_default();
-    let all: u64 = days.iter().map(sum).sum();
-    let has = |day: &Day, kind: Kind| day.counts.get(kind.index()).is_some_and(|count| *count > 0);
+    let sums = || days.iter().map(|day| day.counts.sum());
+    let (most, all) = (sums().max().unwrap_or_default(), sums().sum::<u64>());
     let grave = |day: &Day| {
-        [Kind::Lost, Kind::Failed]
-            .into_iter()
-            .find(|kind| has(day, *kind))
+        let mut kinds = [Kind::Lost, Kind::Failed].into_iter();
+        kinds.find(|kind| day.counts.get(*kind) > 0)
     };
     html! {
         figure {
@@ -85,7 +80,7 @@ fn runs(days: &[Day], view: &View) -> Markup {
                 @for (number, day) in days.iter().enumerate() {
                     @if let Some(kind) = grave(day) {
                         use class=(kind.class()) href={ "#" (kind.class()) } x=(middle(number))
-                            y=(HEIGHT.saturating_sub(level(sum(day), most) + 10)) {}
+                            y=(HEIGHT.saturating_sub(level(day.counts.sum(), most) + 10)) {}
                     }
                 }
             }))
@@ -97,14 +92,13 @@ fn runs(days: &[Day], view: &View) -> Markup {
 fn stacked(days: &[Day], kind: Kind, most: u64) -> String {
     let bar = |(number, day): (usize, &Day)| {
         let below = |kinds: usize| {
-            let counts = day.counts.iter().take(kinds);
-            level(counts.map(|count| u64::from(*count)).sum(), most)
+            let kinds = Kind::ALL.into_iter().take(kinds);
+            level(kinds.map(|kind| day.counts.get(kind)).sum(), most)
         };
-        let count = *day.counts.get(kind.index())?;
         let (bottom, top) = (below(kind.index()), below(kind.index() + 1));
         // What is there is seen, however small its part is.
         let height = (top - bottom).max(2);
-        (count > 0).then(|| format!("M{number} {}v-{height}", HEIGHT - bottom))
+        (day.counts.get(kind) > 0).then(|| format!("M{number} {}v-{height}", HEIGHT - bottom))
     };
     days.iter().enumerate().filter_map(bar).collect()
 }
@@ -142,10 +136,6 @@ fn durations(days: &[Day], all: &Took, view: &View) -> Markup {
     }
 }
 
-fn millis(length: Duration) -> u64 {
-    u64::try_from(length.as_millis()).unwrap_or(u64::MAX)
-}
-
 /// A plot: what is stretched, what is not, and a text for each day.
 fn picture(label: &str, days: &[Day], view: &View, stretched: Markup, signs: Markup) -> Markup {
     html! {
@@ -166,19 +156,12 @@ fn picture(label: &str, days: &[Day], view: &View, stretched: Markup, signs: Mar
 
 fn text_of(day: &Day, view: &View) -> String {
     let took = day.took.map_or_else(String::new, |took| {
-        let median = rounded(took.median);
+        let [shortest, median, longest] = [took.shortest, took.median, took.longest].map(rounded);
         match took.shortest == took.longest {
             true => format!("; took {median}"),
-            false => format!(
-                "; took {} to {}, median {median}",
-                rounded(took.shortest),
-                rounded(took.longest)
-            ),
+            false => format!("; took {shortest} to {longest}, median {median}"),
         }
     });
-    format!(
-        "{}: {}{took}",
-        view.calendar.day(day.begin),
-        counted(&day.counts)
-    )
+    let (day, runs) = (view.calendar.day(day.begin), day.counts.text());
+    format!("{day}: {runs}{took}")
 }

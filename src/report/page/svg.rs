@@ -7,11 +7,11 @@ use maud::{Markup, html};
 
 use crate::duration::rounded;
 
-use super::group::{Group, View};
-use super::marks::{Kind, Mark, counts};
+use super::calendar::{Scale, WIDTH, Window};
+use super::group::Group;
+use super::marks::{Counts, Kind, Mark};
 use super::timeline::{Move, Refused, Timeline};
-use super::window::{Scale, WIDTH, Window};
-use super::words::{counted, plural};
+use super::view::{View, plural};
 
 /// The height of a lane, and of what is in it: signs above, a bar below.
 pub(super) const LANE: usize = 22;
@@ -105,7 +105,7 @@ pub(super) fn summary(timeline: &Timeline) -> String {
     let mut text = format!(
         "Last {}: {}",
         timeline.window.word(),
-        counted(&counts(&timeline.strip))
+        Counts::of(&timeline.strip).text()
     );
     let numbers = [
         (timeline.moves.len() as u64, "failover"),

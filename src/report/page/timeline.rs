@@ -4,9 +4,9 @@
 use crate::report::printable::printable;
 use crate::token::{ActRecord, RefusalRecord, RunRecord, WallTime};
 
-use super::detail::Detail;
+use super::calendar::{Scale, Window};
 use super::marks::{Mark, marks};
-use super::window::{Scale, Window};
+use super::view::Detail;
 
 /// What happened to a group, each list in the order of time.
 #[derive(Debug, Clone, Copy)]
@@ -28,7 +28,6 @@ pub struct Lanes {
 
 impl Lanes {
     /// The lanes for runs in the order of time: of those that ran last, by name.
-    #[must_use]
     pub fn of(runs: &[&RunRecord], most: usize) -> Self {
         let mut clients: Vec<&str> = Vec::new();
         let mut all = std::collections::BTreeSet::new();
@@ -46,13 +45,11 @@ impl Lanes {
     }
 
     /// How many there are.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.clients.len() + usize::from(self.others > 0)
     }
 
     /// The lane of a client. A client that never ran has none.
-    #[must_use]
     pub fn of_client(&self, client: &str) -> Option<usize> {
         let own = self.clients.iter().position(|it| it == client);
         own.or((self.others > 0).then_some(self.clients.len()))
@@ -112,7 +109,6 @@ pub struct Timeline {
 const TICK: u32 = 2;
 
 impl Timeline {
-    #[must_use]
     pub fn of(
         past: &Past<'_>,
         lanes: &Lanes,
@@ -138,7 +134,6 @@ impl Timeline {
     }
 
     /// How often a run was refused.
-    #[must_use]
     pub fn refusals(&self) -> u64 {
         let counts = self.refused.iter().map(|it| it.count);
         counts.fold(0, u64::saturating_add)
@@ -173,7 +168,7 @@ fn refused(records: &[&RefusalRecord], scale: &Scale) -> Vec<Refused> {
     let mut ticks: Vec<Refused> = Vec::new();
     let inside = |it: &&&RefusalRecord| it.last_at >= scale.from && it.first_at <= scale.until;
     for record in records.iter().filter(inside) {
-        let from = scale.at(record.first_at).min(super::window::WIDTH - TICK);
+        let from = scale.at(record.first_at).min(super::calendar::WIDTH - TICK);
         let what = (printable(record.client.as_str()), printable(&record.reason));
         let tick = Refused {
             from,
@@ -211,7 +206,6 @@ fn acts(records: &[&ActRecord], scale: &Scale) -> Vec<Act> {
 }
 
 /// An act, its operator, and the reason.
-#[must_use]
 fn act_text(act: &ActRecord) -> String {
     let client = act.client.as_ref();
     let client = client.map_or_else(String::new, |client| format!(" ({client})"));

@@ -12,7 +12,7 @@ use super::super::shared::groups::unknown_group;
 use super::super::shared::node::{about, bystander};
 use super::one::ToCome;
 use crate::exit::{self, Exit};
-use crate::report::awaiting::{STAYS, Seen as WaitedFor, ended, given_up, may_have_it, waiting};
+use crate::report::act_waits::{STAYS, Seen as WaitedFor, ended, given_up, may_have_it, waiting};
 use crate::report::log::Log;
 use crate::report::message::Message;
 use crate::run::machine::Wait;

@@ -10,9 +10,10 @@ use super::super::shared::failure::{Failure, STORE_FAILED, kept_changing};
 use super::super::shared::groups::unknown_group;
 use super::super::shared::node::new_version;
 use crate::exit::{self, Exit};
-use crate::report::acts::{ActObject, Performed, done, has_it, held, nothing, stays_paused};
+use crate::report::acts::{done, has_it, held, nothing, stays_paused};
 use crate::report::log::Log;
 use crate::report::printable::quoted;
+use crate::report::records::{ActObject, Performed};
 use crate::report::rfc3339;
 use crate::run::ending::of_trouble;
 use crate::store::{Reading, Store, StoreError, Trouble, check_reader};
@@ -79,7 +80,7 @@ impl Done {
     /// The act, as JSON shows it.
     pub(crate) fn shown(&self) -> Performed<'_> {
         Performed {
-            act: ActObject::of(&self.record),
+            act: ActObject(&self.record),
             old_job_until: self.old_job_until.clone(),
         }
     }
@@ -180,7 +181,7 @@ fn report(store: &str, row: &Row, made: Made, log: &mut Log) -> Option<Done> {
             at,
             old_job_for,
         } => {
-            let message = done(&act, row, store, (&record, &at), old_job_for);
+            let message = done(&act, row, store, &record, &at, old_job_for);
             log.write(&message, false);
             let until = at.plus(old_job_for).stamp.wall;
             Some(Done {

@@ -13,7 +13,7 @@ use super::super::shared::terminal::{self, agrees, print_json};
 use super::awaiting::{Awaited, await_all};
 use super::one::{Done, Wish, act_on};
 use crate::exit::{self, Exit};
-use crate::report::asking::{aborted, for_stranger, many, stranger};
+use crate::report::acts::{aborted, for_stranger, many, stranger};
 use crate::report::log::Log;
 use crate::report::printable::quoted;
 use crate::run::machine::Wait;

@@ -14,14 +14,13 @@ use crate::exit::{self, Exit};
 use crate::job::Captured;
 use crate::job::hooks::Input;
 use crate::moment::Moment;
-use crate::report::hooks::HookReport;
 use crate::report::log::Log;
 use crate::report::message::{Context, Message};
-use crate::report::messages::{end_of_caught, guard_news, message, report_failed};
 use crate::report::output::{cut, shown};
 use crate::report::printable::printable;
-use crate::report::run_report::RunReport;
-use crate::report::waiting::display;
+use crate::report::refusal::display;
+use crate::report::run_news::{end_of_caught, guard_news, message, report_failed};
+use crate::report::run_result::{HookReport, RunReport};
 use crate::report::whole_file::check_whole;
 use crate::report::{rfc3339, wall_clock};
 use crate::run::driver::{Listener, drive};
@@ -258,7 +257,7 @@ impl Narrator<'_> {
     fn message(&self, note: &Note) -> Option<Message> {
         match (note, &self.held_back) {
             (Note::Ended(ending @ Ending::Ran { .. }), Some(_)) => {
-                end_of_caught(&self.context, ending)
+                Some(end_of_caught(&self.context, ending))
             }
             _ => {
                 let seen = self.seen.as_ref().map(|(row, now)| (row.as_ref(), now));

@@ -1,16 +1,124 @@
-//! The end of a run as its hooks learn of it, and messages about hooks.
+//! The end of a run for scripts: the file of `--report`, and what hooks learn.
 
-use super::endings::{loss_word, not_started_word, unstarted_word};
-use super::message::{Level, Message};
-use super::run_report::outcome_word;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::message::Message;
+use super::printable::json;
+use super::run_end::{loss_word, not_started_word, told, unstarted_word};
+use super::whole_file::write_whole;
 use crate::duration::rounded;
-use crate::exit::{self, Exit};
+use crate::exit;
+use crate::exit::Exit;
 use crate::job::hooks::HookEnd;
 use crate::run::ending::{Ending, JobEnd, Unstarted};
+use crate::run::event::Granted;
 use crate::store::Trouble;
 use crate::sys::wait::Status;
-use crate::token::Outcome;
-use std::time::Duration;
+use crate::token::{ClientId, GroupName, Outcome, Refusal, SessionId};
+
+/// What `--report` writes.
+#[derive(Debug, Serialize)]
+pub struct RunReport<'a> {
+    pub group: &'a GroupName,
+    /// This node.
+    pub client: &'a ClientId,
+    /// This invocation.
+    pub session: &'a SessionId,
+    /// The store's name.
+    pub store: &'a str,
+    /// How it ended: a run's outcome, or `refused`, `stopped`, `store_failed`.
+    pub outcome: &'static str,
+    /// True if history has the record; `null` if no job was to be recorded.
+    pub recorded: Option<bool>,
+    /// tokenrun's own exit code.
+    pub tokenrun_exit_code: u8,
+    /// The job's exit code, if it exited.
+    pub exit_code: Option<i32>,
+    /// The signal that killed the job, if one did.
+    pub signal: Option<i32>,
+    /// The fencing token.
+    pub fence: Option<i64>,
+    /// How the token was granted.
+    pub grant: Option<&'static str>,
+    /// The client that the token belonged to before, if another.
+    pub previous_client: Option<&'a ClientId>,
+    /// The reason of a refusal, in a word.
+    pub refused: Option<&'static str>,
+    /// The client that holds the token, or that it is kept for, if that is the reason.
+    pub refused_by: Option<&'a ClientId>,
+    /// The clause of the rule that refused.
+    pub clause: Option<u8>,
+    /// The store's servers that accepted writes at once, if several were seen: another node may
+    /// have run the job too.
+    pub primaries: Option<&'a [String]>,
+    /// When tokenrun began, by this host's clock.
+    pub started_at: String,
+    /// When it ended, likewise.
+    pub ended_at: String,
+}
+
+impl<'a> RunReport<'a> {
+    /// Copies an ending into the report.
+    pub fn set_ending(&mut self, ending: &'a Ending, granted: Option<&'a Granted>) {
+        if let Some(granted) = granted {
+            self.fence = Some(granted.fence.0);
+            self.grant = granted.kind.map(|kind| kind.as_str());
+            self.previous_client = granted.previous_client.as_ref();
+        }
+        self.outcome = outcome_word(ending);
+        match ending {
+            Ending::Refused { clause, why } => {
+                self.clause = Some(clause.number());
+                self.refused = Some(why.word());
+                self.refused_by = match why {
+                    Refusal::Reserved { to, .. } => Some(to),
+                    _ => why.holder(None),
+                };
+            }
+            Ending::Done(_)
+            | Ending::Stopped(_)
+            | Ending::StoreFailed { .. }
+            | Ending::NoGuard
+            | Ending::Unstartable(_) => {}
+            Ending::Ran { end, recorded, .. } => {
+                let record = end.record();
+                self.exit_code = record.exit_code;
+                self.signal = record.signal;
+                self.recorded = Some(*recorded);
+            }
+        }
+    }
+
+    /// Writes the report so that a reader sees the old file or the whole new one. An existing
+    /// special file (a device, a pipe) is written to, never replaced.
+    ///
+    /// # Errors
+    /// If the file or its directory can't be written.
+    pub fn write_to(&self, path: &Path) -> io::Result<()> {
+        let text = json(serde_json::to_string_pretty(self)?) + "\n";
+        write_whole(path, text.as_bytes(), self.session)
+    }
+}
+
+/// How a run ended, in a word: a run's outcome, or `refused`, `done`, `stopped`, `store_failed`.
+pub(super) fn outcome_word(ending: &Ending) -> &'static str {
+    match ending {
+        Ending::Refused { .. } => "refused",
+        Ending::Done(_)
+        | Ending::Ran {
+            end: JobEnd::NotStarted(Unstarted::Done(_)),
+            ..
+        } => "done",
+        Ending::Stopped(_) => "stopped",
+        Ending::StoreFailed { .. } => "store_failed",
+        Ending::NoGuard | Ending::Unstartable(_) => Outcome::NotStarted.as_str(),
+        Ending::Ran { end, .. } => end.record().outcome.as_str(),
+    }
+}
 
 /// Which hook an end is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +130,6 @@ pub enum Occasion {
 
 impl Occasion {
     /// The option of its command.
-    #[must_use]
     pub const fn option(self) -> &'static str {
         match self {
             Self::Success => "--on-success",
@@ -47,7 +154,6 @@ pub struct HookReport {
 
 impl HookReport {
     /// The values of [`crate::run::environment::HOOK_VARIABLES`].
-    #[must_use]
     pub fn values(&self) -> [String; 3] {
         [
             self.outcome.to_owned(),
@@ -58,7 +164,6 @@ impl HookReport {
 
     /// The end of a run that ends tokenrun so. `None` for a key that is done already: that is
     /// neither a success of this run nor a failure.
-    #[must_use]
     pub fn of(ending: &Ending, exit: Exit) -> Option<Self> {
         use Occasion::{Failure, Refused, Success};
         let outcome = outcome_word(ending);
@@ -92,7 +197,6 @@ impl HookReport {
 
     /// The end of a run that failed before it could look at its token. `None` for a command line
     /// that can't be understood.
-    #[must_use]
     pub fn of_error(code: u8, message: &Message, of_store: bool) -> Option<Self> {
         let (occasion, outcome) = match (code, of_store) {
             (exit::USAGE, _) => return None,
@@ -109,7 +213,6 @@ impl HookReport {
     }
 
     /// The end of the run of a holder that vanished: provably dead, or silent.
-    #[must_use]
     pub const fn of_vanished(proven: bool) -> Self {
         Self {
             occasion: Occasion::Failure,
@@ -127,8 +230,7 @@ fn reason_of(end: &JobEnd, exit: Exit) -> Option<&'static str> {
             Exit::OK => None,
             _ => Some("not_recorded"),
         },
-        JobEnd::Itself(Status::Exited(_)) => Some("exit_status"),
-        JobEnd::Itself(Status::Signalled(_)) => Some("signal"),
+        JobEnd::Itself(status) => Some(told(*status).0),
         JobEnd::TimedOut(_) => Some("timeout"),
         JobEnd::Lost(loss) => Some(loss_word(*loss)),
         JobEnd::NotStarted(unstarted) => Some(unstarted_word(unstarted)),
@@ -136,20 +238,14 @@ fn reason_of(end: &JobEnd, exit: Exit) -> Option<&'static str> {
 }
 
 /// The message for a hook's end, unless it was a success. `limit` is its longest time.
-#[must_use]
 pub fn ended(occasion: Occasion, end: &HookEnd, limit: Duration) -> Option<Message> {
     let (reason, how) = match end {
         HookEnd::Ended(Status::Exited(0)) => return None,
-        HookEnd::Ended(Status::Exited(code)) => ("exit_status", format!("exited with {code}")),
-        HookEnd::Ended(Status::Signalled(signal)) => {
-            ("signal", format!("was killed by signal {signal}"))
-        }
+        HookEnd::Ended(status) => told(*status),
         HookEnd::TimedOut => {
             let limit = rounded(limit);
-            (
-                "timeout",
-                format!("did not end within {limit} (--hook-timeout), and was killed"),
-            )
+            let how = format!("did not end within {limit} (--hook-timeout), and was killed");
+            ("timeout", how)
         }
         HookEnd::Stopped => ("stopped", "was killed after a stop signal".to_owned()),
         HookEnd::NotStarted(error) => ("not_started", format!("could not be started: {error}")),
@@ -159,7 +255,7 @@ pub fn ended(occasion: Occasion, end: &HookEnd, limit: Duration) -> Option<Messa
         ),
     };
     let text = format!("the command of {} {how}", occasion.option());
-    Some(Message::new(Level::Warning, "hook_failed", text).because(reason))
+    Some(Message::warning("hook_failed", text).because(reason))
 }
 
 #[cfg(test)]
@@ -253,7 +349,7 @@ mod tests {
 
     #[test]
     fn a_usage_error_has_no_hook_and_others_have() {
-        let message = Message::new(Level::Warning, "system", "x".into());
+        let message = Message::warning("system", "x".into());
         assert_eq!(HookReport::of_error(exit::USAGE, &message, false), None);
         let report = HookReport::of_error(exit::SYSTEM, &message, false).unwrap();
         assert_eq!(report.values(), ["not_started", "71", "system"]);

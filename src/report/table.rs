@@ -6,6 +6,9 @@ use unicode_width::UnicodeWidthChar as _;
 use super::printable::printable;
 use super::screen::{Screen, Tint};
 
+/// Stands for a value that is not there.
+pub(super) const NONE: &str = "-";
+
 /// Stands for what is cut.
 const ELLIPSIS: char = '…';
 
@@ -112,6 +115,18 @@ pub(super) fn table(columns: &[Column], lines: Vec<Line>, screen: &Screen) -> St
         text.push('\n');
     }
     text
+}
+
+/// Columns as wide as their widest cell, two blanks between them.
+pub(super) fn aligned(heads: &[&'static str], rows: impl Iterator<Item = Vec<String>>) -> String {
+    let columns: Vec<Column> = heads.iter().copied().map(Column::whole).collect();
+    let line = |row: Vec<String>| Line::Cells(row.into_iter().map(Cell::from).collect());
+    table(&columns, rows.map(line).collect(), &Screen::plain())
+}
+
+/// A value, or [`NONE`].
+pub(super) fn or_none(value: Option<impl ToString>) -> String {
+    value.map_or_else(|| NONE.to_owned(), |value| value.to_string())
 }
 
 fn shown(line: Line) -> Line {
@@ -250,5 +265,5 @@ fn taken(left: &mut usize, c: char) -> bool {
 }
 
 #[cfg(test)]
-#[path = "layout_tests.rs"]
+#[path = "table_tests.rs"]
 mod tests;

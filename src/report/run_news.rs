@@ -3,10 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::endings::{ended, not_recorded, stopping, was_ended};
-use super::incarnation;
 use super::message::{Context, Level, Message};
-use super::waiting;
+use super::run_end::{ended, not_recorded, stopping, was_ended};
+use super::{incarnation, refusal};
 use crate::duration::rounded;
 use crate::job::Unkillable;
 use crate::run::ending::Ending;
@@ -15,20 +14,19 @@ use crate::store::StoreError;
 use crate::token::{Clause, Row, StoreTime, Verdict};
 
 /// The message for a note, if there is one. `seen` is the row of the last look.
-#[must_use]
 pub fn message(cx: &Context<'_>, note: &Note, seen: Option<(&Row, &StoreTime)>) -> Option<Message> {
-    use Level::{Detail, Info, Warning};
+    let (group, store, program) = (cx.group(), cx.store, cx.program);
     Some(match note {
         Note::Decided {
             clause, verdict, ..
-        } => Message::new(Detail, "decided", decided(cx, *clause, verdict)),
+        } => Message::detail("decided", decided(cx, *clause, verdict)),
         Note::Staying {
             row,
             now,
             observing,
             wait,
             ..
-        } => Message::new(Info, "waiting", staying(cx, row, now, *observing, *wait)),
+        } => Message::info("waiting", staying(cx, row, now, *observing, *wait)),
         Note::ObservingStore {
             incarnation,
             doubt,
@@ -36,7 +34,7 @@ pub fn message(cx: &Context<'_>, note: &Note, seen: Option<(&Row, &StoreTime)>) 
             wait,
         } => {
             let text = incarnation::observing(cx, incarnation.as_ref(), *doubt, now, *wait);
-            Message::new(Info, "observing_store", text)
+            Message::info("observing_store", text)
         }
         Note::Queued { newly: false, .. } => return None,
         Note::Queued {
@@ -46,97 +44,92 @@ pub fn message(cx: &Context<'_>, note: &Note, seen: Option<(&Row, &StoreTime)>) 
             left,
             ..
         } => {
-            let text = waiting::begins(cx, row.as_deref(), why, *ahead, *left);
-            Message::new(Info, "in_line", text)
+            let text = refusal::wait_begins(cx, row.as_deref(), why, *ahead, *left);
+            Message::info("in_line", text)
                 .because(why.word())
                 .held_by(why.holder(row.as_deref()))
         }
-        Note::StoreAway { error } => Message::new(
-            Warning,
+        Note::StoreAway { error } => Message::warning(
             "store_trouble",
             format!("{error}; waiting for the store too"),
         )
         .because(error.trouble.word()),
-        Note::Waited { waited } => Message::new(Info, "waited", waiting::ends(cx, *waited)),
-        Note::NoLocks { why } => Message::new(Detail, "no_locks", no_locks(cx, why)),
+        Note::Waited { waited } => Message::info("waited", refusal::wait_ends(cx, *waited)),
+        Note::NoLocks { why } => Message::detail(
+            "no_locks",
+            format!(
+                "no lock could be taken for {group} ({why}): if this run is killed, other runs on this host wait for --takeover-after too"
+            ),
+        ),
         Note::Acquired {
             granted,
             vanished,
             proven,
         } => {
-            let level = if vanished.is_some() { Info } else { Detail };
-            let holder = vanished
-                .as_ref()
-                .map(|_| if *proven { "dead" } else { "silent" });
+            let level = match vanished {
+                Some(_) => Level::Info,
+                None => Level::Detail,
+            };
+            let holder = if *proven { "dead" } else { "silent" };
+            let holder = vanished.as_ref().map(|_| holder);
             Message::new(level, "acquired", acquired(cx, granted, holder))
         }
-        Note::Blind => Message::new(
-            Warning,
+        Note::Blind => Message::warning(
             "no_proc",
             format!(
-                "/proc is missing or shows another pid namespace: only the first process of {} can be ended, and {} is held as long as other processes that it started live",
-                cx.program,
-                cx.group()
+                "/proc is missing or shows another pid namespace: only the first process of {program} can be ended, and {group} is held as long as other processes that it started live"
             ),
         ),
-        Note::Started => Message::new(Detail, "started", format!("{} started", cx.program)),
-        Note::Renewed { trusted_for } => Message::new(
-            Detail,
+        Note::Started => Message::detail("started", format!("{program} started")),
+        Note::Renewed { trusted_for } => Message::detail(
             "renewed",
             format!(
-                "the heartbeat of {} was written; the lease can be trusted for {}",
-                cx.group(),
+                "the heartbeat of {group} was written; the lease can be trusted for {}",
                 rounded(*trusted_for)
             ),
         ),
-        Note::Adopted => Message::new(
-            Detail,
+        Note::Adopted => Message::detail(
             "adopted",
-            format!(
-                "another process wrote the row of {}; this session still has the token",
-                cx.group()
-            ),
+            format!("another process wrote the row of {group}; this session still has the token"),
         ),
         Note::TroubleBegan { error, job_ends_in } => {
-            Message::new(Warning, "store_trouble", trouble(cx, error, *job_ends_in))
+            Message::warning("store_trouble", trouble(cx, error, *job_ends_in))
                 .because(error.trouble.word())
         }
-        Note::TroubleEnded => Message::new(
-            Info,
+        Note::TroubleEnded => Message::info(
             "store_recovered",
+            format!("the store {store} can be used again; {program} went on"),
+        ),
+        Note::Split { primaries } => Message::warning(
+            "two_primaries",
             format!(
-                "the store {} can be used again; {} went on",
-                cx.store, cx.program
+                "the store {store} has several primaries, which can all be written to: {}; another node may use another one, and run {group} at the same time; stop all but the right one now, and start an old primary again only as a standby",
+                primaries.join(", ")
             ),
         ),
-        Note::Split { primaries } => Message::new(Warning, "two_primaries", split(cx, primaries)),
-        Note::Stopping { why, kill_in } => stopping(cx, why, *kill_in)?,
-        Note::LostAfterEnd => Message::new(
-            Warning,
+        Note::Stopping { why, kill_in } => stopping(cx, why, *kill_in),
+        Note::LostAfterEnd => Message::warning(
             "lost_after_end",
             format!(
-                "{} ended by itself, but this session no longer had the token of {}; the exit code of the job counts",
-                cx.program,
-                cx.group()
+                "{program} ended by itself, but this session no longer had the token of {group}; the exit code of the job counts"
             ),
         ),
         Note::NotRecorded { error, once } => {
             let text = not_recorded(cx, error.as_ref(), *once);
-            Message::new(Warning, "not_recorded", text)
+            Message::warning("not_recorded", text)
         }
         Note::OutputNotKept { error } => {
-            Message::new(Warning, "output_not_kept", output_not_kept(cx, error))
-                .because(error.trouble.word())
+            let text = format!("the output of {program} is not stored in {store}: {error}");
+            Message::warning("output_not_kept", text).because(error.trouble.word())
         }
-        Note::Ended(ending) => return ended(cx, ending, seen),
+        Note::Ended(ending) => ended(cx, ending, seen),
     })
 }
 
-/// The message for the end of a run whose job's output was caught, if there is one: it comes last, and
+/// The message for the end of a run whose job's output was caught: it comes last, and
 /// says why the job was ended, as an earlier one did.
-#[must_use]
-pub fn end_of_caught(cx: &Context<'_>, ending: &Ending) -> Option<Message> {
-    was_ended(cx, ending).or_else(|| ended(cx, ending, None))
+pub fn end_of_caught(cx: &Context<'_>, ending: &Ending) -> Message {
+    was_ended(cx, ending).unwrap_or_else(|| ended(cx, ending, None))
 }
 
 fn decided(cx: &Context<'_>, clause: Clause, verdict: &Verdict) -> String {
@@ -152,11 +145,8 @@ fn decided(cx: &Context<'_>, clause: Clause, verdict: &Verdict) -> String {
         Verdict::Refused(_) => "refused".to_owned(),
         Verdict::Grant(kind) => format!("take the token ({kind})"),
     };
-    format!(
-        "looked at {} in {}: clause {clause} decides: {what}",
-        cx.group(),
-        cx.store
-    )
+    let (group, store) = (cx.group(), cx.store);
+    format!("looked at {group} in {store}: clause {clause} decides: {what}")
 }
 
 fn staying(
@@ -166,30 +156,19 @@ fn staying(
     observing: bool,
     wait: Duration,
 ) -> String {
-    let wait = rounded(wait);
-    let group = cx.group();
-    let of = row
-        .client_bound()
-        .map_or_else(String::new, |client| format!(" of {client}"));
+    let (group, store, wait) = (cx.group(), cx.store, rounded(wait));
     if observing {
-        format!(
-            "the token{of} for {group} in {} was stamped by another clock ({}, now {}): waiting {wait} to see whether it stays silent",
-            cx.store, row.stamped.epoch, now.epoch
-        )
-    } else {
-        let preferred = row.next_client();
-        let preferred = preferred.map_or("another client", |client| client.as_str());
-        format!(
-            "{group} in {} is open; leaving {preferred} a head start of {wait} before taking it",
-            cx.store
-        )
+        let client = row.client_bound();
+        let of = client.map_or_else(String::new, |client| format!(" of {client}"));
+        return format!(
+            "the token{of} for {group} in {store} was stamped by another clock ({}, now {}): waiting {wait} to see whether it stays silent",
+            row.stamped.epoch, now.epoch
+        );
     }
-}
-
-fn no_locks(cx: &Context<'_>, why: &str) -> String {
+    let preferred = row.next_client();
+    let preferred = preferred.map_or("another client", |client| client.as_str());
     format!(
-        "no lock could be taken for {} ({why}): if this run is killed, other runs on this host wait for --takeover-after too",
-        cx.group()
+        "{group} in {store} is open; leaving {preferred} a head start of {wait} before taking it"
     )
 }
 
@@ -199,20 +178,13 @@ fn acquired(cx: &Context<'_>, granted: &Granted, holder: Option<&str>) -> String
     let previous = granted.previous_client.as_ref();
     let from = previous.map_or_else(String::new, |client| format!(" from {client}"));
     let found = holder.map_or_else(String::new, |found| format!(", whose holder is {found},"));
-    format!(
-        "took {}{from}{found} in {} ({kind}, fence {})",
-        cx.group(),
-        cx.store,
-        granted.fence
-    )
+    let (group, store, fence) = (cx.group(), cx.store, granted.fence);
+    format!("took {group}{from}{found} in {store} ({kind}, fence {fence})")
 }
 
 fn trouble(cx: &Context<'_>, error: &StoreError, job_ends_in: Option<Duration>) -> String {
-    let until = job_ends_in.map_or_else(String::new, |left| {
-        format!(
-            "; it is ended in {} unless the store comes back",
-            rounded(left)
-        )
+    let until = job_ends_in.map(rounded).map_or_else(String::new, |left| {
+        format!("; it is ended in {left} unless the store comes back")
     });
     let what = error.to_string();
     let what = match what.starts_with("the store ") {
@@ -222,32 +194,14 @@ fn trouble(cx: &Context<'_>, error: &StoreError, job_ends_in: Option<Duration>) 
     format!("{what}; {} goes on{until}", cx.program)
 }
 
-fn split(cx: &Context<'_>, primaries: &[String]) -> String {
-    format!(
-        "the store {} has several primaries, which can all be written to: {}; another node may use another one, and run {} at the same time; stop all but the right one now, and start an old primary again only as a standby",
-        cx.store,
-        primaries.join(", "),
-        cx.group()
-    )
-}
-
-fn output_not_kept(cx: &Context<'_>, error: &StoreError) -> String {
-    format!(
-        "the output of {} is not stored in {}: {error}",
-        cx.program, cx.store
-    )
-}
-
 /// The message for news of the guard.
-#[must_use]
 pub fn guard_news(cx: &Context<'_>, news: &GuardNews) -> Message {
-    let program = cx.program;
+    let (group, program) = (cx.group(), cx.program);
     let (event, text) = match news {
         GuardNews::Leftovers { seen: false, .. } => (
             "leftovers",
             format!(
-                "{program} left processes behind that /proc does not show, so they can't be ended; {} is held as long as they live",
-                cx.group()
+                "{program} left processes behind that /proc does not show, so they can't be ended; {group} is held as long as they live"
             ),
         ),
         GuardNews::Leftovers { count: 0, .. } => (
@@ -282,14 +236,13 @@ pub fn guard_news(cx: &Context<'_>, news: &GuardNews) -> Message {
             (
                 "survivors",
                 format!(
-                    "processes of {program} can't be killed, and {} is held as long as they live: {}",
-                    cx.group(),
+                    "processes of {program} can't be killed, and {group} is held as long as they live: {}",
                     named.join("; ")
                 ),
             )
         }
     };
-    Message::new(Level::Warning, event, text)
+    Message::warning(event, text)
 }
 
 const fn unkillable(why: Unkillable) -> &'static str {
@@ -302,8 +255,7 @@ const fn unkillable(why: Unkillable) -> &'static str {
 }
 
 /// The message for a report that could not be written.
-#[must_use]
 pub fn report_failed(path: &Path, error: &std::io::Error) -> Message {
     let text = format!("the report {} can't be written: {error}", path.display());
-    Message::new(Level::Warning, "report_failed", text)
+    Message::warning("report_failed", text)
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::message::{Context, Level, Message};
-use super::refusals::refused;
+use super::refusal::refused;
 use super::rfc3339;
 use crate::duration::rounded;
 use crate::run::ending::{Ending, Failed, JobEnd, Loss, NotStarted, Unstarted, Why, ends_loops};
@@ -11,52 +11,29 @@ use crate::store::{StoreError, Trouble};
 use crate::sys::wait::Status;
 use crate::token::{OnceMark, Row, StoreTime};
 
-pub(super) fn stopping(cx: &Context<'_>, why: &Why, kill_in: Duration) -> Option<Message> {
-    let program = cx.program;
-    let ended = if kill_in.is_zero() {
-        format!("{program} is ended at once")
-    } else {
-        format!("{program} is ended, and killed in {}", rounded(kill_in))
+pub(super) fn stopping(cx: &Context<'_>, why: &Why, kill_in: Duration) -> Message {
+    let (program, at_once, kill) = (cx.program, kill_in.is_zero(), rounded(kill_in));
+    let ended = match at_once {
+        true => format!("{program} is ended at once"),
+        false => format!("{program} is ended, and killed in {kill}"),
     };
-    let reason = match why {
-        Why::Loss(loss) => Some(loss_word(*loss)),
-        Why::Timeout => Some("timeout"),
-        _ => None,
-    };
-    let (level, event, text) = match why {
-        Why::Signal(signal) => (
-            Level::Detail,
-            "stopping",
-            if kill_in.is_zero() {
-                format!("received signal {signal}; {ended}")
-            } else {
-                let kill = rounded(kill_in);
-                format!(
-                    "received signal {signal}; {program} is killed in {kill} if it does not end"
-                )
-            },
-        ),
-        Why::Timeout => (Level::Warning, "timed_out", timed_out(cx, kill_in)),
-        Why::HandedOff => (
-            Level::Info,
-            "handed_off",
-            format!(
-                "an operator handed off {} in {}; {ended}",
-                cx.group(),
-                cx.store
-            ),
-        ),
-        Why::Loss(loss) => (
-            Level::Warning,
-            "lost",
-            format!("{}; {ended}", lost(cx, *loss)),
-        ),
-    };
-    let message = Message::new(level, event, text);
-    Some(match reason {
-        Some(reason) => message.because(reason),
-        None => message,
-    })
+    match why {
+        Why::Signal(signal) => {
+            let text = match at_once {
+                true => ended,
+                false => format!("{program} is killed in {kill} if it does not end"),
+            };
+            Message::detail("stopping", format!("received signal {signal}; {text}"))
+        }
+        Why::Timeout => Message::warning("timed_out", timed_out(cx, kill_in)).because("timeout"),
+        Why::HandedOff => {
+            let (group, store) = (cx.group(), cx.store);
+            let text = format!("an operator handed off {group} in {store}; {ended}");
+            Message::info("handed_off", text)
+        }
+        Why::Loss(loss) => Message::warning("lost", format!("{}; {ended}", lost(cx, *loss)))
+            .because(loss_word(*loss)),
+    }
 }
 
 /// The longest run of the job.
@@ -69,10 +46,9 @@ fn limit(cx: &Context<'_>) -> String {
 
 fn timed_out(cx: &Context<'_>, kill_in: Duration) -> String {
     let limit = limit(cx);
-    let ended = if kill_in.is_zero() {
-        "it is killed".to_owned()
-    } else {
-        format!("it is ended, and killed in {}", rounded(kill_in))
+    let ended = match kill_in.is_zero() {
+        true => "it is killed".to_owned(),
+        false => format!("it is ended, and killed in {}", rounded(kill_in)),
     };
     let (group, program, client) = (cx.group(), cx.program, cx.client);
     format!("{group} timed out: {program} ran longer than {limit} on {client}; {ended}")
@@ -116,15 +92,11 @@ pub(super) fn not_recorded(cx: &Context<'_>, error: Option<&StoreError>, once: b
 }
 
 fn done(cx: &Context<'_>, mark: &OnceMark) -> String {
+    let (group, store, program) = (cx.group(), cx.store, cx.program);
+    let (key, client, fence) = (&mark.key, &mark.client, mark.fence);
+    let until = rfc3339(mark.done_at);
     format!(
-        "{} is done already in {} of {}: {} ran it, until {} (fence {}); {} was not started",
-        mark.key,
-        cx.group(),
-        cx.store,
-        mark.client,
-        rfc3339(mark.done_at),
-        mark.fence,
-        cx.program
+        "{key} is done already in {group} of {store}: {client} ran it, until {until} (fence {fence}); {program} was not started"
     )
 }
 
@@ -132,19 +104,17 @@ pub(super) fn ended(
     cx: &Context<'_>,
     ending: &Ending,
     seen: Option<(&Row, &StoreTime)>,
-) -> Option<Message> {
-    use Level::{Detail, Info, Warning};
+) -> Message {
     let (group, store, program) = (cx.group(), cx.store, cx.program);
-    Some(match ending {
+    match ending {
         Ending::Refused { why, .. } => {
             let word = why.word();
-            Message::new(Info, word, refused(cx, why, seen))
+            Message::info(word, refused(cx, why, seen))
                 .because(word)
                 .held_by(why.holder(seen.map(|(row, _)| row)))
         }
-        Ending::Done(mark) => Message::new(Info, "done", done(cx, mark)),
-        Ending::Stopped(signal) => Message::new(
-            Info,
+        Ending::Done(mark) => Message::info("done", done(cx, mark)),
+        Ending::Stopped(signal) => Message::info(
             "stopped",
             format!("received signal {signal} before {group} was taken; {program} was not started"),
         ),
@@ -152,12 +122,11 @@ pub(super) fn ended(
             error,
             perhaps_granted,
         } => {
-            let perhaps = if *perhaps_granted {
-                format!(
+            let perhaps = match *perhaps_granted {
+                true => format!(
                     "; {group} may be held by this dead session until takeover-after has passed"
-                )
-            } else {
-                String::new()
+                ),
+                false => String::new(),
             };
             // The messages of the other errors say what to do.
             let remedy = match error.trouble {
@@ -168,30 +137,25 @@ pub(super) fn ended(
                 true => String::new(),
                 false => format!(" ({store})"),
             };
-            Message::new(
-                Warning,
+            Message::warning(
                 "store_failed",
                 format!("{error}{of}; {program} was not started{perhaps}{remedy}"),
             )
             .because(error.trouble.word())
         }
-        Ending::NoGuard => Message::new(
-            Warning,
-            "no_guard",
-            format!("the guard was ended before {program} was started"),
-        ),
+        Ending::NoGuard => Message::warning("no_guard", not_started(cx, &Unstarted::GuardGone)),
         Ending::Unstartable(why) => unstarted(cx, &Unstarted::Guard(why.clone())),
         Ending::Ran {
             end, stopped_by, ..
         } => match end {
             JobEnd::Itself(status) => itself(cx, *status, *stopped_by),
             JobEnd::TimedOut(_) | JobEnd::Lost(_) => {
-                Message::new(Detail, "ended", format!("no process of {program} is left"))
+                Message::detail("ended", format!("no process of {program} is left"))
             }
-            JobEnd::NotStarted(Unstarted::Done(mark)) => Message::new(Info, "done", done(cx, mark)),
+            JobEnd::NotStarted(Unstarted::Done(mark)) => Message::info("done", done(cx, mark)),
             JobEnd::NotStarted(why) => unstarted(cx, why),
         },
-    })
+    }
 }
 
 fn unstarted(cx: &Context<'_>, why: &Unstarted) -> Message {
@@ -205,28 +169,30 @@ fn unstarted(cx: &Context<'_>, why: &Unstarted) -> Message {
 
 /// The end of a job that was not ended because of its token or its time.
 fn itself(cx: &Context<'_>, status: Status, stopped_by: Option<i32>) -> Message {
-    let (how, reason) = match status {
-        Status::Exited(code) => (format!("exited with {code}"), "exit_status"),
-        Status::Signalled(signal) => (format!("was killed by signal {signal}"), "signal"),
-    };
+    let (reason, how) = told(status);
     let (group, program, client) = (cx.group(), cx.program, cx.client);
     match cx.ran.filter(|_| is_failure(status, stopped_by)) {
-        None => {
-            let text = format!("{program} {how}; {group} is released");
-            Message::new(Level::Detail, "ended", text)
-        }
+        None => Message::detail("ended", format!("{program} {how}; {group} is released")),
         Some(ran) => {
             let ran = rounded(ran);
             let stopped = stopped_by.map_or_else(String::new, |signal| {
                 format!("; tokenrun received signal {signal}")
             });
             let text = format!("{group} failed: {program} {how} after {ran} on {client}{stopped}");
-            Message::new(Level::Warning, "failed", text).because(reason)
+            Message::warning("failed", text).because(reason)
         }
     }
 }
 
-/// Whether an end is to be reported. One by the interrupt of a person at the terminal is no news.
+/// How a process ended: in a word for scripts, and after its name.
+pub(super) fn told(status: Status) -> (&'static str, String) {
+    match status {
+        Status::Exited(code) => ("exit_status", format!("exited with {code}")),
+        Status::Signalled(signal) => ("signal", format!("was killed by signal {signal}")),
+    }
+}
+
+/// True if an end is to be reported. An end by the interrupt of a person at the terminal is no news.
 const fn is_failure(status: Status, stopped_by: Option<i32>) -> bool {
     match (status, stopped_by) {
         (Status::Exited(0), _) => false,
@@ -252,7 +218,7 @@ pub(super) fn was_ended(cx: &Context<'_>, ending: &Ending) -> Option<Message> {
         JobEnd::Lost(loss) => format!("{}; {program} was ended", lost(cx, *loss)),
         JobEnd::Itself(_) | JobEnd::NotStarted(_) => return None,
     };
-    Some(Message::new(Level::Warning, "ended", text))
+    Some(Message::warning("ended", text))
 }
 
 /// What to write for a single argument that looks like a line of a shell.
@@ -365,7 +331,7 @@ mod tests {
     fn a_job_that_runs_too_long_is_reported_with_its_limit() {
         let kill = |seconds| {
             let kill_in = Duration::from_secs(seconds);
-            let stopping = |cx: &Context<'_>| stopping(cx, &Why::Timeout, kill_in).unwrap();
+            let stopping = |cx: &Context<'_>| stopping(cx, &Why::Timeout, kill_in);
             text_of(Some(14_400), Some(14_400), stopping).1
         };
         assert_eq!(

@@ -2,10 +2,10 @@
 
 use maud::{Markup, html};
 
-use super::group::{Group, Recent, View};
+use super::group::{Group, Recent};
 use super::plots::plots;
 use super::svg::{lanes, rows};
-use super::words::{class_of, state};
+use super::view::View;
 
 /// A part of the page that can be folded. Its place is known by its number.
 pub(super) fn details(number: usize, group: &Group, view: &View) -> Markup {
@@ -29,6 +29,14 @@ pub(super) fn details(number: usize, group: &Group, view: &View) -> Markup {
     }
 }
 
+/// The state in words, with a sign.
+pub(super) fn state(group: &Group) -> Markup {
+    html! {
+        span class={ "state " (group.state) } { (group.state) }
+        @for quality in &group.qualities { " " span class={ "state " (quality) } { (quality) } }
+    }
+}
+
 fn facts(group: &Group, view: &View) -> Markup {
     let since = group
         .since
@@ -45,7 +53,7 @@ fn facts(group: &Group, view: &View) -> Markup {
         p class="facts" { @for fact in facts.iter().chain(&group.notes) { span { (fact) } } }
         @if !group.concerns.is_empty() {
             ul class="attention" { @for concern in &group.concerns {
-                li class=(class_of(concern.level)) { (concern.text) }
+                li class=(concern.level.class()) { (concern.text) }
             } }
         }
     }

@@ -64,8 +64,7 @@ fn message(panic: &PanicHookInfo<'_>) -> Message {
         .map_or_else(String::new, ToString::to_string);
     let thread = std::thread::current();
     let thread = thread.name().unwrap_or("without a name");
-    Message::new(
-        Level::Warning,
+    Message::warning(
         "bug",
         format!(
             "a bug ends this run now, and its job if there is one: {what} ({place}, thread \

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::message::{Context, Level, Message};
+use super::message::{Context, Message};
 use super::printable::quoted;
-use super::refusals::why_not;
+use super::refusal::why_not;
 use crate::duration::rounded;
 use crate::token::{ClientId, GroupName, Refusal, Row, State, Verdict};
 
@@ -18,7 +18,7 @@ pub struct Seen<'a> {
     pub verdict: &'a Verdict,
     /// The client that the wait is about.
     pub client: &'a ClientId,
-    /// Whether the client is to get the token; else it is to end its job.
+    /// True if the client is to get the token; else it is to end its job.
     pub gets_it: bool,
 }
 
@@ -32,7 +32,6 @@ impl Seen<'_> {
 pub const STAYS: &str = " (Ctrl-C ends this wait; what was asked for stays in force)";
 
 /// The message that the effect is still to come, and why.
-#[must_use]
 pub fn waiting(seen: &Seen<'_>) -> Message {
     let token = seen.token();
     let until = match seen.gets_it {
@@ -40,27 +39,21 @@ pub fn waiting(seen: &Seen<'_>) -> Message {
         false => format!("waiting for {} to end its job", seen.client),
     };
     let (reason, text) = match seen.verdict {
-        Verdict::Refused(Refusal::Held {
-            by,
-            silent_for,
-            takeover_in,
-            ..
-        })
-        | Verdict::RefusedWithHandoff(Refusal::Held {
-            by,
-            silent_for,
-            takeover_in,
-            ..
-        }) => {
-            let text = format!(
-                "waiting for {by} to end its job of {token}; its last heartbeat is {} old, and its lease is over in {} if no new heartbeat comes",
-                rounded(*silent_for),
-                rounded(*takeover_in)
-            );
-            ("held", text)
-        }
         Verdict::Refused(why) | Verdict::RefusedWithHandoff(why) => {
-            (why.word(), format!("{}; {until}", refusal(seen, why)))
+            let text = match why {
+                Refusal::Held {
+                    by,
+                    silent_for,
+                    takeover_in,
+                    ..
+                } => format!(
+                    "waiting for {by} to end its job of {token}; its last heartbeat is {} old, and its lease is over in {} if no new heartbeat comes",
+                    rounded(*silent_for),
+                    rounded(*takeover_in)
+                ),
+                why => format!("{}; {until}", refusal(seen, why)),
+            };
+            (why.word(), text)
         }
         Verdict::ObserveStore { wait, doubt } => {
             let why = Refusal::Forgetful {
@@ -86,7 +79,7 @@ pub fn waiting(seen: &Seen<'_>) -> Message {
             ("open", format!("{token} is open; {until}"))
         }
     };
-    Message::new(Level::Info, "waiting", text).because(reason)
+    Message::info("waiting", text).because(reason)
 }
 
 fn refusal(seen: &Seen<'_>, why: &Refusal) -> String {
@@ -104,19 +97,17 @@ fn refusal(seen: &Seen<'_>, why: &Refusal) -> String {
 }
 
 /// The message that the client may have the token, or has it.
-#[must_use]
 pub fn may_have_it(seen: &Seen<'_>, runs: bool) -> Message {
     let (client, token) = (seen.client, seen.token());
     let text = match runs {
         true => format!("{client} runs {token} now"),
         false => format!("{client} may have {token} now: its next run takes it"),
     };
-    Message::new(Level::Info, "may_have_it", text)
+    Message::info("may_have_it", text)
 }
 
 /// The message that the client's session has the token no more, or, if it is still in the row, that
 /// its lease is over.
-#[must_use]
 pub fn ended(seen: &Seen<'_>, is_in_row: bool) -> Message {
     let (client, token) = (seen.client, seen.token());
     let text = match &seen.row.state {
@@ -133,16 +124,14 @@ pub fn ended(seen: &Seen<'_>, is_in_row: bool) -> Message {
             format!("{client} no longer holds {token}: {other} runs it now")
         }
     };
-    Message::new(Level::Info, "ended", text)
+    Message::info("ended", text)
 }
 
 /// The message that the wait is over without the effect.
-#[must_use]
 pub fn given_up(group: &GroupName, store: &str, waited: Duration) -> Message {
+    let (waited, group) = (rounded(waited), quoted(group.as_str()));
     let text = format!(
-        "waited {} for {} in {store}, in vain; what was asked for stays in force",
-        rounded(waited),
-        quoted(group.as_str())
+        "waited {waited} for {group} in {store}, in vain; what was asked for stays in force"
     );
-    Message::new(Level::Info, "gave_up", text)
+    Message::info("gave_up", text)
 }

@@ -1,5 +1,44 @@
-//! How much a page shows of each group: the more groups there are, the less, so that a page stays
-//! light. Pure.
+//! The frame of a page: its facts, its time and zone, and how much it shows of each group. The more
+//! groups there are, the less, so that a page stays light. Pure.
+
+use std::time::Duration;
+
+use super::calendar::Calendar;
+use crate::token::{Memory, StoreTime, WallTime};
+
+/// What a page says beside its groups.
+#[derive(Debug, Clone, Copy)]
+pub struct Facts<'a> {
+    /// The store's name.
+    pub store: &'a str,
+    /// The groups that can't be read, and what is wrong with them.
+    pub unreadable: &'a [(String, String)],
+    /// There are more refusals or acts than were read.
+    pub is_shortened: bool,
+    /// How often a browser loads it anew.
+    pub refresh: Option<Duration>,
+}
+
+/// How the pages of all groups are made.
+#[derive(Debug, Clone)]
+pub struct View {
+    pub now: StoreTime,
+    pub memory: Memory,
+    pub calendar: Calendar,
+    pub detail: Detail,
+}
+
+impl View {
+    /// The store's wall time.
+    pub const fn wall(&self) -> WallTime {
+        self.now.stamp.wall
+    }
+
+    /// A time near now, as it is shown.
+    pub fn near(&self, at: WallTime) -> String {
+        self.calendar.near(at, self.wall())
+    }
+}
 
 /// The limits for each group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,15 +55,14 @@ pub struct Detail {
     pub signs: usize,
     /// Rows of the table of runs.
     pub runs: usize,
-    /// Whether the days of the plots have texts.
+    /// The days of the plots have texts.
     pub days: bool,
-    /// Whether the details are open from the start.
+    /// The details are open from the start.
     pub open: bool,
 }
 
 impl Detail {
     /// For each of so many groups.
-    #[must_use]
     pub const fn of(groups: usize) -> Self {
         match groups {
             0..=12 => Self {
@@ -59,4 +97,10 @@ impl Detail {
             },
         }
     }
+}
+
+/// `1 run`, `2 runs`.
+pub(super) fn plural(number: u64, word: &str) -> String {
+    let end = if number == 1 { "" } else { "s" };
+    format!("{number} {word}{end}")
 }
