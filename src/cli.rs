@@ -2,11 +2,11 @@
 //! parsers of values, errors and the topics of the help.
 
 mod explained;
+pub mod generated;
 mod given_time;
 pub mod keys;
 mod rewriting;
 mod settings;
-pub mod topics;
 mod unusable;
 pub(crate) mod values;
 

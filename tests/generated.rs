@@ -19,8 +19,8 @@ use std::fs;
 use std::path::Path;
 
 use reference::{TOPICS, text_of};
-use tokenrun::cli::topics;
-use tokenrun::verbs::manual::{MANUAL, Shell};
+use tokenrun::cli::generated;
+use tokenrun::verbs::manual::Shell;
 use tokenrun::verbs::{command, command_for_completions};
 
 fn check(folder: &str, name: &str, text: &str) {
@@ -48,17 +48,28 @@ fn check_folder(folder: &str, names: &[String]) {
     }
 }
 
+/// The program holds the files of the folder as they are.
+fn check_program(folder: &str, names: &[String]) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let mut held = generated::files(folder).unwrap().into_iter();
+    let mut names = names.to_vec();
+    names.sort();
+    for name in names {
+        let text = fs::read_to_string(path.join(&name)).unwrap();
+        assert_eq!(held.next(), Some((name, text)));
+    }
+    assert_eq!(held.next(), None);
+}
+
 #[test]
 fn the_manual_is_current_and_the_program_has_all_of_it() {
     let pages = manual::pages(&mut command()).unwrap();
     for (name, text) in &pages {
         check("man", name, text);
     }
-    let mut names: Vec<String> = pages.into_iter().map(|(name, _)| name).collect();
+    let names: Vec<String> = pages.into_iter().map(|(name, _)| name).collect();
     check_folder("man", &names);
-    names.sort();
-    let embedded: Vec<&str> = MANUAL.iter().map(|(name, _)| *name).collect();
-    assert_eq!(embedded, names, "src/verbs/manual.rs");
+    check_program("man", &names);
 }
 
 #[test]
@@ -69,12 +80,13 @@ fn the_completions_are_current() {
         (Shell::Fish, clap_complete::Shell::Fish),
         (Shell::Zsh, clap_complete::Shell::Zsh),
     ] {
-        let (name, _) = shell.script();
+        let name = shell.script();
         let text = completions::script(generator, &mut command_for_completions());
         check("completions", name, &text);
         names.push(name.to_owned());
     }
     check_folder("completions", &names);
+    check_program("completions", &names);
 }
 
 #[test]
@@ -101,6 +113,6 @@ fn the_topics_of_the_help_are_current_and_the_program_has_all_of_them() {
         names.push(file);
     }
     check_folder("src/cli/topics", &names);
-    let embedded = topics::TOPICS.iter().map(|(name, _)| format!("{name}.txt"));
-    assert_eq!(embedded.collect::<Vec<_>>(), names, "src/cli/topics.rs");
+    check_program("src/cli/topics", &names);
+    assert_eq!(generated::TOPICS, TOPICS.map(|(name, _)| name));
 }

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use clap::{Arg, Command};
 
-use super::topics;
+use super::generated::TOPICS;
 
 /// The line as the parser knows it; `None` if it is one already.
 pub(crate) fn rewritten(arguments: &[OsString], command: fn() -> Command) -> Option<Vec<OsString>> {
@@ -38,7 +38,7 @@ fn is_topic(words: &[OsString], command: fn() -> Command) -> bool {
     let first = words.first().and_then(|word| word.to_str());
     first.is_some_and(|word| {
         let is_verb = || command().find_subcommand(word).is_some();
-        !word.starts_with('-') && (topics::names().contains(&word) || !is_verb())
+        !word.starts_with('-') && (TOPICS.contains(&word) || !is_verb())
     })
 }
 

@@ -12,7 +12,8 @@ use clap::{Args, Command, ValueEnum};
 use super::shared::failure::not_written;
 use super::shared::terminal::print;
 use super::shared::{Action, Context};
-use crate::cli::{Unusable, nearest, topics};
+use crate::cli::generated::{self, TOPICS};
+use crate::cli::{Unusable, nearest};
 use crate::exit::Exit;
 use crate::report::whole_file::write_whole;
 
@@ -42,28 +43,27 @@ impl Help {
         let [only] = self.words.as_slice() else {
             return None;
         };
-        topics::names().contains(&only.as_str()).then_some(only)
+        TOPICS.contains(&only.as_str()).then_some(only)
     }
 
     /// The page of a topic.
-    fn page(&self, command: &Command) -> Result<String, Unusable> {
+    fn page(&self, command: &Command) -> Result<String> {
         let only = self.topic().ok_or_else(|| self.unknown())?;
-        let topic = topics::text_of(only).ok_or_else(|| self.unknown())?;
+        let topic = generated::topic(only)?;
         Ok(match help_of(only, command) {
             Some(help) => format!("{help}\n\n{topic}"),
-            None => topic.to_owned(),
+            None => topic,
         })
     }
 
     fn unknown(&self) -> Unusable {
         let asked = self.words.join(" ");
-        let names = topics::names();
-        let near = nearest(&asked, names.iter().copied());
+        let near = nearest(&asked, TOPICS.into_iter());
         let meant = near.map(|near| format!(" (did you mean tokenrun help {near}?)"));
         Unusable::usage(format!(
             "there is no command and no topic {asked:?}{}; the topics are {}, and tokenrun --help lists the commands",
             meant.unwrap_or_default(),
-            names.join(", ")
+            TOPICS.join(", ")
         ))
     }
 }
@@ -78,16 +78,15 @@ fn help_of(name: &str, command: &Command) -> Option<String> {
 
 /// What the full help says at its end.
 pub(super) fn topics_line() -> String {
-    format!("tokenrun help TOPIC: {}", topics::names().join(", "))
+    format!("tokenrun help TOPIC: {}", TOPICS.join(", "))
 }
 
 /// The command line as completions know it: `help` takes topics and the names of commands.
 pub(super) fn with_topics(command: Command) -> Command {
     let verbs = command.get_subcommands().filter(|verb| !verb.is_hide_set());
     let verbs = verbs.map(|verb| verb.get_name().to_owned());
-    let names = topics::names().into_iter().map(str::to_owned);
-    let mut words: Vec<String> = names.collect();
-    words.extend(verbs.filter(|verb| topics::names().iter().all(|topic| topic != verb)));
+    let mut words = TOPICS.map(str::to_owned).to_vec();
+    words.extend(verbs.filter(|verb| !TOPICS.contains(&verb.as_str())));
     command.mut_subcommand("help", |help| {
         help.mut_arg("words", |word| {
             word.num_args(1)
@@ -112,67 +111,15 @@ pub(super) struct Man {
 
 impl Action for Completions {
     fn run(&self, _: &mut Context<'_>) -> Result<Exit> {
-        print(self.shell.script().1)
+        print(&generated::text_of("completions", self.shell.script())?)
     }
 }
 
 impl Action for Man {
     fn run(&self, _: &mut Context<'_>) -> Result<Exit> {
-        write(&self.directory, MANUAL)
+        write(&self.directory, &generated::files("man")?)
     }
 }
-
-/// A file's name and its contents.
-macro_rules! page {
-    ($name:literal) => {
-        ($name, include_str!(concat!("../../man/", $name)))
-    };
-}
-
-macro_rules! script {
-    ($name:literal) => {
-        ($name, include_str!(concat!("../../completions/", $name)))
-    };
-}
-
-/// The manual pages: file names and contents.
-pub const MANUAL: &[(&str, &str)] = &[
-    page!("tokenrun-check.1"),
-    page!("tokenrun-completions.1"),
-    page!("tokenrun-config.1"),
-    page!("tokenrun-configuration.7"),
-    page!("tokenrun-distrust.1"),
-    page!("tokenrun-doctor.1"),
-    page!("tokenrun-environment.7"),
-    page!("tokenrun-exit-codes.7"),
-    page!("tokenrun-expect.1"),
-    page!("tokenrun-explain.1"),
-    page!("tokenrun-fence-advance.1"),
-    page!("tokenrun-fence-raise.1"),
-    page!("tokenrun-fence-verify.1"),
-    page!("tokenrun-fence.1"),
-    page!("tokenrun-help.1"),
-    page!("tokenrun-history.1"),
-    page!("tokenrun-hold.1"),
-    page!("tokenrun-init.1"),
-    page!("tokenrun-json.7"),
-    page!("tokenrun-man.1"),
-    page!("tokenrun-metrics.1"),
-    page!("tokenrun-metrics.7"),
-    page!("tokenrun-move.1"),
-    page!("tokenrun-once-forget.1"),
-    page!("tokenrun-once-list.1"),
-    page!("tokenrun-once.1"),
-    page!("tokenrun-output.1"),
-    page!("tokenrun-page.1"),
-    page!("tokenrun-pause.1"),
-    page!("tokenrun-release.1"),
-    page!("tokenrun-resume.1"),
-    page!("tokenrun-revoke.1"),
-    page!("tokenrun-settle.1"),
-    page!("tokenrun-status.1"),
-    page!("tokenrun.1"),
-];
 
 /// A shell that has a completion script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -183,19 +130,19 @@ pub enum Shell {
 }
 
 impl Shell {
-    /// The script's file: its name and contents.
-    pub const fn script(self) -> (&'static str, &'static str) {
+    /// The name of the script's file.
+    pub const fn script(self) -> &'static str {
         match self {
-            Self::Bash => script!("tokenrun.bash"),
-            Self::Fish => script!("tokenrun.fish"),
-            Self::Zsh => script!("_tokenrun"),
+            Self::Bash => "tokenrun.bash",
+            Self::Fish => "tokenrun.fish",
+            Self::Zsh => "_tokenrun",
         }
     }
 }
 
 /// Writes pages, names and contents, into a directory. If that is `man1`, which man(1) searches for
 /// pages of section 1 alone, the pages of section 7 go to `man7` beside it.
-fn write(directory: &Path, pages: &[(&str, &str)]) -> Result<Exit> {
+fn write(directory: &Path, pages: &[(String, String)]) -> Result<Exit> {
     let failed = |path: &Path, error: &io::Error| not_written(path.display(), error);
     let beside = match directory.ends_with("man1") {
         true => directory.with_file_name("man7"),
