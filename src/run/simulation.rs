@@ -82,7 +82,7 @@ fn the_same_seed_takes_the_same_steps() {
     assert_eq!(steps(7), steps(7));
 }
 
-/// Whether the simulation fails within `seeds` seeds, with one of these messages.
+/// Asserts that the simulation fails within `seeds` seeds, with one of these messages.
 fn caught(mutant: Mutant, seeds: u64, words: &[&str]) {
     let found = with_mutant(mutant, || (0..seeds).find_map(|seed| run(seed).err()));
     let violation = found.unwrap_or_else(|| panic!("{mutant:?} went unnoticed"));

@@ -34,7 +34,7 @@ pub fn ask(store: &mut dyn Store, request: &Request) -> Option<Answer> {
     let most = match request {
         Request::Read(..) => LOOK,
         Request::Refuse(_) => RECORD,
-        // Whether a write happened must not stay unknown.
+        // The result of a write must become known: it has the time of any call.
         _ => return None,
     };
     *store.limit_of_near()? = usual.min(most);

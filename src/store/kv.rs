@@ -93,7 +93,7 @@ pub struct Entry {
     pub version: String,
     /// The time of its last stamp, by the store's clock.
     pub stamp: StoreTime,
-    /// Its number, if its writer asked for one; else 0. Numbers rise.
+    /// The entry's number, if the writer asked for one; else 0. Numbers rise.
     pub number: i64,
     pub fields: Fields,
 }
@@ -114,7 +114,7 @@ pub struct Found {
 /// The identity of the store that answered, in the same snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
-    /// Its incarnation, if it reports one. Another incarnation has another clock epoch.
+    /// The server's incarnation, if it reports one. Another incarnation has another clock epoch.
     pub incarnation: Option<Incarnation>,
     /// True if the store's commits survive a crash, by its present settings.
     pub durable: bool,

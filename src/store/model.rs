@@ -51,7 +51,7 @@ pub(crate) struct ModelData {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Server {
     pub(crate) incarnation: Incarnation,
-    /// Whether its commits survive a crash.
+    /// True if commits survive a crash.
     pub(crate) durable: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Whether a store may have forgotten grants. After a promotion that lost commits, or in a restored
+//! The decision if a store may have forgotten grants. After a promotion that lost commits, or in a restored
 //! copy, the last grant may be missing: the row is outdated or gone, and its holder goes on until
 //! it no longer trusts its lease. So a store reports which *incarnation* it is, and one *note* in
 //! the store names the last incarnation seen, and since when. No token is granted before the

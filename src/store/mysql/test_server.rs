@@ -77,7 +77,7 @@ impl Server {
         OTHER.get_or_init(|| Self::start_of(kind, &[]))
     }
 
-    /// The same, of this kind.
+    /// A started server of this kind.
     pub(crate) fn start_of(kind: Kind, configuration: &[&str]) -> Self {
         let folder = Self::folder_of(kind);
         let data = format!("--datadir={}", kind.seen(&folder.join("data")));
@@ -227,7 +227,7 @@ impl Server {
         std::thread::spawn(move || child.wait());
     }
 
-    /// Whether it takes connections.
+    /// True if the server takes connections.
     pub(crate) fn is_ready(&self) -> bool {
         let mut client = self.client();
         client.args(["-e", "SELECT 1"]);
@@ -239,7 +239,7 @@ impl Server {
         self.kind
     }
 
-    /// Its process.
+    /// The server's process.
     pub(crate) fn pid(&self) -> Pid {
         let text = std::fs::read_to_string(self.folder.join("pid")).unwrap();
         Pid::from_raw(text.trim().parse().unwrap())

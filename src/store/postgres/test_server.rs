@@ -171,7 +171,7 @@ impl Server {
         server
     }
 
-    /// Whether it takes connections: not while it recovers.
+    /// True if the server takes connections: not while it recovers.
     pub(crate) fn is_ready(&self) -> bool {
         let mut ready = server_command(&program("pg_isready"));
         ready.args(["-q", "-h", "127.0.0.1", "-p", &self.port.to_string()]);
@@ -214,7 +214,7 @@ impl Server {
         self.ctl_by(server_command(&program("pg_ctl")), words);
     }
 
-    /// The same, by a program that executes it as the server's user, with its own words
+    /// Runs `pg_ctl` by a program that executes it as the server's user; that program's words come
     /// first.
     pub(crate) fn ctl_under(&self, under: &[&str], words: &[&str]) {
         let plain = server_command(&program("pg_ctl"));
@@ -227,7 +227,7 @@ impl Server {
         self.ctl_by(command.current_dir("/").stdin(Stdio::null()), words);
     }
 
-    /// The same; says why if it did not succeed.
+    /// Runs `pg_ctl`; says why if it did not succeed.
     pub(crate) fn try_ctl(&self, words: &[&str]) -> Result<(), String> {
         self.try_ctl_by(&mut server_command(&program("pg_ctl")), words)
     }

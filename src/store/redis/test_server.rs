@@ -86,7 +86,7 @@ impl Server {
         server
     }
 
-    /// The same, not started yet.
+    /// A server that is not started yet.
     pub(crate) fn prepare(configuration: &[&str]) -> Self {
         let folder = tempfile::Builder::new()
             .prefix("tokenrun-redis-")
@@ -126,7 +126,7 @@ impl Server {
         self.launch_under(&[]);
     }
 
-    /// The same, by a program that executes it, with its own words first.
+    /// Launches the server by a program that executes it; that program's words come first.
     pub(crate) fn launch_under(&self, under: &[&str]) {
         self.spawn(under);
         self.wait_until("an answer", || self.answers());
@@ -263,12 +263,12 @@ impl Server {
         self.port
     }
 
-    /// Its URL over the Unix socket.
+    /// The server's URL over the Unix socket.
     pub(crate) fn url(&self) -> String {
         format!("redis+unix://{}", self.socket().display())
     }
 
-    /// Its URL over TCP.
+    /// The server's URL over TCP.
     pub(crate) fn tcp_url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
@@ -289,7 +289,7 @@ impl Server {
         text
     }
 
-    /// The same; errors too.
+    /// The output of a command of the client, errors too.
     pub(crate) fn try_cli(&self, words: &[&str]) -> String {
         let output = Command::new(program("redis-cli"))
             .env_remove("REDISCLI_AUTH")

@@ -129,7 +129,7 @@ fn two_hundred_processes_start_on_a_missing_file_and_one_wins() {
     );
 }
 
-/// Whether this process has SQLite's shared lock on a database, which keeps others from removing
+/// True if this process has SQLite's shared lock on a database, which keeps others from removing
 /// the log. The list can lose a line while others change.
 fn is_locked(database: &Path) -> bool {
     let inode = std::fs::metadata(database).unwrap().ino();

@@ -97,7 +97,7 @@ fn replicas_are_warned_of_unless_the_master_needs_them() {
     assert_eq!(of("3", "3", "", "1"), Some(Verdict::Unknown));
 }
 
-/// Its release, role and mode.
+/// A server's release, role and mode.
 fn server<'a>(version: &'a str, role: &'a str, mode: &'a str) -> [(&'a str, &'a str); 5] {
     [
         ("redis_version", version),
