@@ -1,7 +1,7 @@
 //! A store in a database on a server: what PostgreSQL and MySQL have in common.
 //!
 //! Each call is one statement and one round trip. The reading of tokens, the queue, the records and pruning are
-//! written here once. A database gives its conversions and its making of tables ([`Server`]), and has its swaps, its
+//! written here once. A database gives its conversions and its making of tables (`Server`), and has its swaps, its
 //! incarnation and its notifier beside it.
 
 pub(in crate::store) mod tables;
