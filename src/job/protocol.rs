@@ -1,5 +1,5 @@
-//! What a guard is told: its settings at its fork, then messages; and what it answers. Each message is a packet
-//! of JSON.
+//! The protocol between a run and its guard: the settings at the fork, messages to the guard, and answers. Each
+//! message is a packet of JSON.
 
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;

@@ -181,7 +181,7 @@ impl<L: Examined> Server<'_, '_, L> {
         Ok(())
     }
 
-    /// What was asked for. A refusal is told: as this step's failure, or as unknown if no run needs the answer.
+    /// The answer to a question. A refusal becomes a check: this step fails, or is unknown if no run needs the answer.
     pub(in crate::store) fn answered<T>(
         &mut self,
         step: &'static str,

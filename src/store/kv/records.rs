@@ -168,7 +168,7 @@ impl<K: Kv> Records for KvStore<K> {
         let key = keys::key([&"output", group, fence, &output.session]);
         let ranks = [Rank::At(fence.0); 2];
         let commit = Commit {
-            // Its entry has no other writer.
+            // No other run writes this entry: the key has the session.
             puts: vec![put(key, "", group, json(output)).listed(OUTPUTS, group, ranks)],
             ..Commit::default()
         };

@@ -68,8 +68,8 @@ impl Tokens for SqliteStore {
     fn look(&mut self, group: &GroupName, key: Option<&str>) -> Result<Reading, StoreError> {
         self.clear_notifications();
         let transaction = self.reading()?;
-        // The same statement reads whether there are waiters: preparing another would cost every run,
-        // and few need it.
+        // The statement for the token also reads if there are waiters: to prepare another would cost
+        // every run, and few need it.
         let columns: Vec<Column> = TOKEN.into_iter().chain([flag("in_queue")]).collect();
         // The first statement takes the snapshot; the clock is read after it.
         let rows = self.rows(sql!("token_read"), &[Cell::text(group)], &columns)?;
