@@ -19,9 +19,11 @@ use crate::sys::fds::let_go_of_inherited;
 use crate::sys::poll::wait_closed;
 use crate::sys::procfs;
 use crate::sys::signals::{SIGCONT, SIGKILL};
+use crate::sys::wait::ends_within;
 
-/// How long a guard may take to leave.
-const LEAVING: Duration = Duration::from_millis(100);
+/// How long a guard may take to close its socket, and then to end: long enough for a busy host. Nothing is held
+/// any more meanwhile.
+const LEAVING: Duration = Duration::from_millis(500);
 
 /// How often children of this process that do not belong to the job are recorded.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -231,7 +233,10 @@ impl Guarding {
         if !self.closed {
             wait_closed(self.handle.fd(), LEAVING);
         }
-        let _ = self.handle.try_wait();
+        // The kernel closes the socket of a process some steps before the process has ended.
+        if matches!(self.handle.try_wait(), Ok(None)) {
+            ends_within(self.handle.pid(), LEAVING);
+        }
     }
 
     fn send_anyway(&mut self, message: &ToGuard) {
