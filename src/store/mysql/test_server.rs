@@ -4,7 +4,6 @@
 //! The unit tests compile it as a module here; `tests/` and `benches/` name this file by its path. So
 //! it imports nothing of the crate.
 
-use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -15,15 +14,22 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-// Two crates name the other file by its path.
+// Several crates name these files by their paths.
 #[path = "test_server/kind.rs"]
 mod kind;
+#[path = "../test_server/reserved_port.rs"]
+#[allow(clippy::duplicate_mod)]
+mod reserved_port;
 
 pub(crate) use self::kind::{Kind, program};
 use self::kind::{servant, server_command};
+use self::reserved_port::ReservedPort;
 
 /// How long a server may take to start or to end.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The server's own log. MySQL adds an ending to a name that has none.
+const LOG: &str = "log.err";
 
 /// The administrator over TCP.
 const BY_TCP: &str = "root@'127.0.0.1'";
@@ -34,7 +40,7 @@ static STARTED: AtomicUsize = AtomicUsize::new(0);
 pub(crate) struct Server {
     folder: PathBuf,
     kind: Kind,
-    port: u16,
+    port: ReservedPort,
     /// When its other end sees the end of this pipe, the server is stopped.
     _lifeline: ChildStdin,
     keeper: Child,
@@ -127,11 +133,7 @@ impl Server {
 
     /// A server on the data that is in this folder.
     pub(crate) fn start_in(kind: Kind, folder: PathBuf, configuration: &[&str]) -> Self {
-        let port = TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .port();
+        let port = ReservedPort::take();
         // Before the server, so that it never outlives this process. The server's own file has its id.
         let script = format!(
             "read line; kill -9 $(cat '{folder}/pid'); rm -rf '{folder}'",
@@ -164,9 +166,9 @@ impl Server {
             format!("datadir = {folder}/data"),
             format!("socket = {folder}/socket"),
             format!("pid-file = {folder}/pid"),
-            format!("log-error = {folder}/log"),
+            format!("log-error = {folder}/{LOG}"),
             format!("tmpdir = {folder}"),
-            format!("port = {}", self.port),
+            format!("port = {}", self.port.number()),
             "bind-address = 127.0.0.1".into(),
             "max_connections = 150".into(),
             "innodb_buffer_pool_size = 32M".into(),
@@ -263,7 +265,7 @@ impl Server {
 
     /// What it has written.
     pub(crate) fn log(&self) -> PathBuf {
-        self.folder.join("log")
+        self.folder.join(LOG)
     }
 
     /// The path of its Unix socket.
@@ -272,7 +274,7 @@ impl Server {
     }
 
     pub(crate) const fn port(&self) -> u16 {
-        self.port
+        self.port.number()
     }
 
     /// The client, as the administrator over the socket.

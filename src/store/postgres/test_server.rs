@@ -4,7 +4,6 @@
 //! The unit tests compile it as a module here; `tests/` and `benches/` name this file by its path. So
 //! it imports nothing of the crate.
 
-use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -14,15 +13,19 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use nix::unistd::{User, geteuid};
 
 #[allow(clippy::duplicate_mod)]
-#[path = "../test_libraries.rs"]
+#[path = "../test_server/libraries.rs"]
 mod libraries;
+#[path = "../test_server/reserved_port.rs"]
+#[allow(clippy::duplicate_mod)]
+mod reserved_port;
 
 use self::libraries::{library, unsynced};
+use self::reserved_port::ReservedPort;
 
 /// A server that runs.
 pub(crate) struct Server {
     folder: PathBuf,
-    port: u16,
+    port: ReservedPort,
     /// When its other end sees the end of this pipe, the server is stopped.
     _lifeline: ChildStdin,
     keeper: Child,
@@ -142,12 +145,8 @@ impl Server {
 
     /// A server on the data that is in this folder.
     pub(crate) fn start_in(folder: PathBuf, configuration: &[&str]) -> Self {
-        let port = TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .port();
-        configure(&folder, port, configuration);
+        let port = ReservedPort::take();
+        configure(&folder, port.number(), configuration);
         // Before the server, so that it never outlives this process.
         let script = format!(
             "read line; '{}' -D '{folder}/data' -m immediate stop; rm -rf '{folder}'",
@@ -174,7 +173,13 @@ impl Server {
     /// True if the server takes connections: not while it recovers.
     pub(crate) fn is_ready(&self) -> bool {
         let mut ready = server_command(&program("pg_isready"));
-        ready.args(["-q", "-h", "127.0.0.1", "-p", &self.port.to_string()]);
+        ready.args([
+            "-q",
+            "-h",
+            "127.0.0.1",
+            "-p",
+            &self.port.number().to_string(),
+        ]);
         ready.status().unwrap().success()
     }
 
@@ -191,7 +196,7 @@ impl Server {
         std::fs::remove_dir_all(self.data()).unwrap();
         primary.copy_to(&self.folder);
         let configuration = [&*primary.upstream(), "hot_standby = on"];
-        configure(&self.folder, self.port, &configuration);
+        configure(&self.folder, self.port.number(), &configuration);
         self.ctl(&["-w", "start"]);
     }
 
@@ -199,13 +204,13 @@ impl Server {
         let mut copy = server_command(&program("pg_basebackup"));
         copy.args(["-h", "127.0.0.1", "-U", "postgres"]);
         copy.args(["-R", "-X", "stream", "-c", "fast"]);
-        copy.args(["-p", &self.port.to_string(), "-D"])
+        copy.args(["-p", &self.port.number().to_string(), "-D"])
             .arg(folder.join("data"));
         done(&mut copy);
     }
 
     fn upstream(&self) -> String {
-        let port = self.port;
+        let port = self.port.number();
         format!("primary_conninfo = 'host=127.0.0.1 port={port} user=postgres'")
     }
 
@@ -287,7 +292,7 @@ impl Server {
     }
 
     pub(crate) const fn port(&self) -> u16 {
-        self.port
+        self.port.number()
     }
 
     /// The server's first process.
@@ -305,7 +310,7 @@ impl Server {
                 .arg(&self.folder)
                 .args([
                     "-p",
-                    &self.port.to_string(),
+                    &self.port.number().to_string(),
                     "-d",
                     database,
                     "-c",

@@ -4,7 +4,6 @@
 //! The unit tests compile it as a module here; `tests/` and `benches/` name this file by its path. So
 //! it imports nothing of the crate.
 
-use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -15,13 +14,20 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, User, geteuid};
 
+// Several crates name the file by its path.
+#[path = "../test_server/reserved_port.rs"]
+#[allow(clippy::duplicate_mod)]
+mod reserved_port;
+
+use self::reserved_port::ReservedPort;
+
 /// How long a server may take to start.
 const START: Duration = Duration::from_secs(20);
 
 /// A server that runs, or was stopped.
 pub(crate) struct Server {
     folder: PathBuf,
-    port: u16,
+    port: ReservedPort,
     configuration: Vec<String>,
     child: Mutex<Option<Child>>,
     /// When its other end sees the end of this pipe, the server is killed.
@@ -97,8 +103,7 @@ impl Server {
         if let Some(user) = servant() {
             chown(&folder, Some(user.uid.as_raw()), Some(user.gid.as_raw())).unwrap();
         }
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
+        let port = ReservedPort::take();
         // Before the server, so that it never outlives this process.
         let script = format!(
             "read line; kill -KILL $(cat '{folder}/pid'); rm -rf '{folder}'",
@@ -140,7 +145,7 @@ impl Server {
     fn spawn(&self, under: &[&str]) {
         let folder = self.folder.display();
         let base = [
-            format!("port {}", self.port),
+            format!("port {}", self.port.number()),
             "bind 127.0.0.1".into(),
             format!("unixsocket {folder}/socket"),
             "unixsocketperm 777".into(),
@@ -231,7 +236,7 @@ impl Server {
 
     /// Makes it follow another server, and waits until it has all of its data.
     pub(crate) fn follow(&self, master: &Self) {
-        self.cli(&["REPLICAOF", "127.0.0.1", &master.port.to_string()]);
+        self.cli(&["REPLICAOF", "127.0.0.1", &master.port.number().to_string()]);
         self.wait_until("replication", || {
             self.cli(&["INFO", "replication"])
                 .contains("master_link_status:up")
@@ -260,7 +265,7 @@ impl Server {
     }
 
     pub(crate) const fn port(&self) -> u16 {
-        self.port
+        self.port.number()
     }
 
     /// The server's URL over the Unix socket.
@@ -270,7 +275,7 @@ impl Server {
 
     /// The server's URL over TCP.
     pub(crate) fn tcp_url(&self) -> String {
-        format!("redis://127.0.0.1:{}", self.port)
+        format!("redis://127.0.0.1:{}", self.port.number())
     }
 
     /// A prefix of a test's own.

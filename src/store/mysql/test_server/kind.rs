@@ -7,7 +7,7 @@ use nix::unistd::{User, geteuid};
 
 // Two servers have it, in two crates.
 #[allow(clippy::duplicate_mod)]
-#[path = "../../test_libraries.rs"]
+#[path = "../../test_server/libraries.rs"]
 mod libraries;
 
 use self::libraries::unsynced;
