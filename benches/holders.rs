@@ -11,6 +11,7 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
+mod common;
 // The fixture for the tests; not all of it is used here.
 #[allow(dead_code, unused_imports, clippy::panic)]
 #[path = "../src/store/postgres/test_server.rs"]
@@ -23,6 +24,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use common::Folder;
 use postgres::{Client, NoTls};
 use server::{Database, Server};
 
@@ -53,9 +55,8 @@ fn main() {
         .collect();
     let count = numbers.first().copied().unwrap_or(1_000);
     let watched = Duration::from_secs(numbers.get(1).map_or(180, |&seconds| seconds as u64));
-    let folder = tempfile::tempdir().expect("a temporary directory");
-    let tokenrun = folder.path().join("tokenrun");
-    fs::copy(env!("CARGO_BIN_EXE_tokenrun"), &tokenrun).expect("a copy of tokenrun");
+    let folder = Folder::new("holders");
+    let tokenrun = folder.tokenrun();
     let server = Server::start(&["fsync = on"]);
     let database = server.database();
     let pooler = Pooler::start(&server);

@@ -1,42 +1,114 @@
-//! What tokenrun costs, as a ratio to `flock` in the same run, and what its start costs, as a
-//! ratio to that of `true`.
+//! What tokenrun costs: counts of page faults and system calls, times as ratios to `flock` in the same
+//! run, and memory, with both C libraries.
 //!
-//! `cargo bench --bench overhead` prints a table. Each line is the median of
-//! interleaved pairs: what else the machine does slows both sides of a pair.
+//! `cargo bench --bench overhead` builds both programs, prints tables, and fails if a count exceeds its
+//! bound: counts are the same on every machine, times are not. Each time is the median of interleaved
+//! pairs: what else the machine does slows both sides of a pair. `strace` and `flock` must be installed.
 
 #![allow(clippy::expect_used)]
 
 mod common;
+#[path = "overhead/counts.rs"]
+mod counts;
 
 use std::cell::Cell;
-use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use common::processes::{HOLDING, Holder, children, pss_kib, timed};
 use common::{Folder, median, milliseconds};
+use counts::{Bounds, Counts};
 
 /// Pairs per line; the first tenth is not counted.
 const PAIRS: usize = 300;
 
-fn main() {
-    let folder = Folder::new("overhead");
-    println!("{PAIRS} interleaved pairs each; medians in ms; the ratio is to flock\n");
+/// A C library that tokenrun is linked with, and what a run and a refusal may cost then.
+struct Libc {
+    name: &'static str,
+    run: Bounds,
+    refusal: Bounds,
+}
+
+/// The first is the released program's.
+const LIBCS: [Libc; 2] = [
+    Libc {
+        name: "musl",
+        run: Bounds {
+            faults: 360,
+            calls: 380,
+            maps: 20,
+        },
+        refusal: Bounds {
+            faults: 165,
+            calls: 120,
+            maps: 20,
+        },
+    },
+    Libc {
+        name: "gnu",
+        run: Bounds {
+            faults: 360,
+            calls: 380,
+            maps: 20,
+        },
+        refusal: Bounds {
+            faults: 165,
+            calls: 130,
+            maps: 20,
+        },
+    },
+];
+
+fn main() -> ExitCode {
+    let programs = LIBCS.map(|libc| {
+        let folder = Folder::of_libc("overhead", libc.name);
+        (libc, folder)
+    });
+    println!("| counts | page faults | bound | system calls | bound | mmap and munmap | bound |");
+    println!("|---|---|---|---|---|---|---|");
+    let mut is_exceeded = false;
+    for (libc, folder) in &programs {
+        is_exceeded |= counted(libc, folder);
+    }
+    println!("\n{PAIRS} interleaved pairs each; medians in ms; the ratio is to flock\n");
     println!("| what | tokenrun | flock | ratio | bound | aim |");
     println!("|---|---|---|---|---|---|");
-    wrapping_true(&folder);
-    being_refused(&folder);
+    for (libc, folder) in &programs {
+        wrapping_true(libc, folder);
+        being_refused(libc, folder);
+    }
     println!("\n| start | tokenrun | true | ratio | bound |\n|---|---|---|---|---|");
-    starting(&folder);
-    println!("\n| what | MiB | bound |\n|---|---|---|");
-    memory(&folder);
-    println!("\n| page faults | tokenrun | flock |\n|---|---|---|");
-    page_faults(&folder);
+    for (libc, folder) in &programs {
+        starting(libc, folder);
+    }
+    println!("\n| what | MiB | bound | aim |\n|---|---|---|---|");
+    for (libc, folder) in &programs {
+        memory(libc, folder);
+    }
+    ExitCode::from(u8::from(is_exceeded))
+}
+
+/// Prints the counts of a run and of a refusal. True if one exceeds its bound.
+fn counted(libc: &Libc, folder: &Folder) -> bool {
+    let (free, held) = (folder.file("counted.db"), folder.file("counted-held.db"));
+    let mut ours = tokenrun(folder, &held, &["--client-id", "other", "--"]);
+    ours.args(HOLDING);
+    let mut holder = Holder::start(ours);
+    let lines = [
+        ("wrapping `true`", &free, &libc.run),
+        ("being refused, recorded before", &held, &libc.refusal),
+    ];
+    let exceeded = lines.map(|(what, store, bounds)| {
+        let counts = Counts::of(|| tokenrun(folder, store, &["-q", "--", "true"]));
+        counts.print(&format!("{what}, {}", libc.name), bounds)
+    });
+    holder.end();
+    exceeded.contains(&true)
 }
 
 /// Token, history, guard and release included.
-fn wrapping_true(folder: &Folder) {
+fn wrapping_true(libc: &Libc, folder: &Folder) {
     let lock = folder.file("lock");
     let store = folder.file("wrap.db");
     let line = pairs(
@@ -44,11 +116,11 @@ fn wrapping_true(folder: &Folder) {
         || flock(&lock, &["true"]),
         true,
     );
-    line.print("wrapping `true`", "1.85 | 1.6");
+    line.print(&format!("wrapping `true`, {}", libc.name), "1.85 | 1.6");
 }
 
 /// Another holds the token.
-fn being_refused(folder: &Folder) {
+fn being_refused(libc: &Libc, folder: &Folder) {
     let lock = folder.file("held-lock");
     let store = folder.file("held.db");
     let mut ours = tokenrun(folder, &store, &["--client-id", "other", "--"]);
@@ -59,7 +131,8 @@ fn being_refused(folder: &Folder) {
         || flock(&lock, &["true"]),
         false,
     );
-    line.print("being refused, recorded before", "1.35 | 1.2");
+    let what = format!("being refused, recorded before, {}", libc.name);
+    line.print(&what, "1.35 | 1.2");
     // Each client is refused for the first time, and writes that.
     let clients = Cell::new(0_u32);
     let client = || {
@@ -77,14 +150,15 @@ fn being_refused(folder: &Folder) {
         || flock(&lock, &["true"]),
         false,
     );
-    line.print("being refused, and recorded", "1.6 | 1.4");
+    let what = format!("being refused, and recorded, {}", libc.name);
+    line.print(&what, "1.6 | 1.4");
     for holder in &mut holders {
         holder.end();
     }
 }
 
 /// `--version`, which needs nothing but to be loaded and to read its words.
-fn starting(folder: &Folder) {
+fn starting(libc: &Libc, folder: &Folder) {
     let quiet = |program: &Path| {
         let mut command = Command::new(program);
         command.arg("--version").stdout(Stdio::null());
@@ -93,12 +167,13 @@ fn starting(folder: &Folder) {
     let ours = folder.tokenrun();
     for other in ["true", "/usr/bin/true"] {
         let line = pairs(|| quiet(&ours), || quiet(Path::new(other)), true);
-        line.print(&format!("`--version`, next to {other}"), "1.2");
+        let what = format!("`--version`, {}, next to {other}", libc.name);
+        line.print(&what, "1.2");
     }
 }
 
 /// Supervisor and guard together, while a job sleeps.
-fn memory(folder: &Folder) {
+fn memory(libc: &Libc, folder: &Folder) {
     let store = folder.file("memory.db");
     let mut command = tokenrun(folder, &store, &["--"]);
     command.args(HOLDING);
@@ -107,41 +182,17 @@ fn memory(folder: &Folder) {
     let guard = children(supervisor).first().copied().expect("a guard");
     let sum = pss_kib(supervisor) + pss_kib(guard);
     println!(
-        "| PSS of supervisor and guard | {:.1} | 6 |",
+        "| PSS of supervisor and guard, {} | {:.1} | 6 | 4 |",
+        libc.name,
         sum as f64 / 1024.0
     );
     holder.end();
 }
 
-/// Of all processes of a run of `true`.
-fn page_faults(folder: &Folder) {
-    let (store, lock) = (folder.file("wrap.db"), folder.file("lock"));
-    let ours = faults_of(|| tokenrun(folder, &store, &["--", "true"]));
-    let theirs = faults_of(|| flock(&lock, &["true"]));
-    println!("| wrapping `true` | {ours} | {theirs} |");
-}
-
-/// The median of the minor page faults of a program and what it has waited for.
-fn faults_of(command: impl Fn() -> Command) -> u64 {
-    let waited_for = || {
-        let stat = fs::read_to_string("/proc/self/stat").expect("proc(5)");
-        let (_, fields) = stat.rsplit_once(") ").expect("a name in parentheses");
-        let count = fields.split(' ').nth(8).and_then(|it| it.parse().ok());
-        count.unwrap_or(0_u64)
-    };
-    let mut counts: Vec<u64> = (0..PAIRS)
-        .map(|_| {
-            let before = waited_for();
-            timed(command(), true);
-            waited_for() - before
-        })
-        .collect();
-    counts.sort_unstable();
-    counts[PAIRS / 2]
-}
-
 fn tokenrun(folder: &Folder, store: &Path, words: &[&str]) -> Command {
     let mut command = Command::new(folder.tokenrun());
+    // A job that is found at once: the search in a long PATH would be counted too.
+    command.env("PATH", "/usr/bin:/bin");
     command.arg("-s").arg(store).args(["-g", "g"]).args(words);
     command
 }

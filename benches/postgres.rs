@@ -9,6 +9,7 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
+mod common;
 // The fixture for the tests; not all of it is used here.
 #[allow(dead_code, unused_imports, clippy::panic)]
 #[path = "../src/store/postgres/test_server.rs"]
@@ -16,8 +17,10 @@ mod server;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use common::processes::timed;
+use common::{Folder, median, milliseconds};
 use server::{Server, program};
 
 /// Pairs per line; the first tenth is not counted.
@@ -26,11 +29,8 @@ const PAIRS: usize = 300;
 const PASSWORD: &str = "a-password-of-usual-length";
 
 fn main() {
-    let folder = tempfile::tempdir().expect("a temporary directory");
-    // A copy, as an installation has one: what a linker has written lies in the page
-    // cache in the smallest pieces.
-    let tokenrun = folder.path().join("tokenrun");
-    std::fs::copy(env!("CARGO_BIN_EXE_tokenrun"), &tokenrun).expect("a copy of tokenrun");
+    let folder = Folder::new("postgres");
+    let tokenrun = folder.tokenrun();
     let server = Server::start(&["fsync = on"]);
     let ca = secure(&server, folder.path());
     println!("{PAIRS} interleaved pairs each; medians in ms; the ratio is to psql\n");
@@ -60,8 +60,8 @@ fn main() {
         let ratio = ours.as_secs_f64() / theirs.as_secs_f64();
         println!(
             "| {what} | {:.2} | {:.2} | {ratio:.2} | {bound} | {aim} |",
-            ms(ours),
-            ms(theirs)
+            milliseconds(ours),
+            milliseconds(theirs)
         );
     }
 }
@@ -116,7 +116,7 @@ fn pairs(server: &Server, tokenrun: &Path, place: &str) -> [Duration; 2] {
     for pair in 0..PAIRS + PAIRS / 10 {
         let pair_times = [ours(), theirs()].map(|command| {
             until_no_client_is_served(server);
-            timed(command)
+            timed(plain(command), true)
         });
         for (times, time) in times.iter_mut().zip(pair_times) {
             if pair >= PAIRS / 10 {
@@ -147,24 +147,12 @@ fn until_no_client_is_served(server: &Server) {
     }
 }
 
-fn timed(mut command: Command) -> Duration {
+/// With nothing of this process's environment.
+fn plain(mut command: Command) -> Command {
     command.env_clear().env("PATH", "/usr/bin:/bin");
     command
         .env("HOME", "/nonexistent")
         .env("PGPASSWORD", PASSWORD);
-    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null());
-    let begun = Instant::now();
-    let status = quiet.status().expect("the command starts");
-    let took = begun.elapsed();
-    assert!(status.success(), "{command:?}: {status}");
-    took
-}
-
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort();
-    times[times.len() / 2]
-}
-
-fn ms(time: Duration) -> f64 {
-    time.as_secs_f64() * 1_000.0
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    command
 }

@@ -6,16 +6,14 @@
 
 use std::ffi::{CStr, OsStr, OsString, c_char, c_int};
 use std::os::unix::ffi::OsStrExt;
-use std::panic::catch_unwind;
 
-use tokenrun::exit::{self, Exit};
+use tokenrun::exit::Exit;
 use tokenrun::sys::process::exit_now;
 use tokenrun::sys::signals::die_of;
 
-/// musl's own takes memory from the kernel page by page, and gives it back: 8 % of a short run.
 #[cfg(target_env = "musl")]
 #[global_allocator]
-static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+static HEAP: tokenrun::sys::allocator::Heap = tokenrun::sys::allocator::Heap;
 
 /// The program's entry point, called by the C runtime.
 ///
@@ -25,13 +23,11 @@ static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 // SAFETY: no other symbol has this name, and the signature is the one that C's runtime calls.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn main(argc: c_int, argv: *const *const c_char) -> c_int {
-    // SAFETY: the caller promises what `words` asks for.
-    let ending = catch_unwind(|| tokenrun::run(&unsafe { words(argc, argv) }));
-    match ending {
+    // SAFETY: the caller promises what `words` asks for. Nothing unwinds into C: a panic ends the process.
+    match tokenrun::run(&unsafe { words(argc, argv) }) {
         // An exit leaves nothing to do: each writer has flushed its output.
-        Ok(Exit::Code(code)) => exit_now(c_int::from(code)),
-        Ok(Exit::Signal(signal)) => die_of(signal),
-        Err(_) => c_int::from(exit::BUG),
+        Exit::Code(code) => exit_now(c_int::from(code)),
+        Exit::Signal(signal) => die_of(signal),
     }
 }
 

@@ -3,6 +3,8 @@
 //! A file holds one thing of the kernel's; nothing here knows what a guard, a job
 //! or a token is.
 
+#[cfg(target_env = "musl")]
+pub mod allocator;
 pub mod clock;
 pub mod errno;
 pub mod events;

@@ -10,7 +10,11 @@ pub(crate) mod processes;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
+
+/// The C library of the released program.
+const RELEASED: &str = "musl";
 
 /// The name of the copy of tokenrun that is measured.
 const INSTALLED: &str = "tokenrun";
@@ -19,13 +23,38 @@ const INSTALLED: &str = "tokenrun";
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    /// With a copy of tokenrun, as an installation has one: what a linker has written lies
+    /// With a copy of the released tokenrun, as an installation has one: what a linker has written lies
     /// in the page cache in the smallest pieces, and its page faults take an eighth longer.
     pub(crate) fn new(bench: &str) -> Self {
+        Self::of_libc(bench, RELEASED)
+    }
+
+    /// With a copy of tokenrun that is linked with this C library. It is built, if it is not up to date.
+    pub(crate) fn of_libc(bench: &str, libc: &str) -> Self {
+        let target = format!("{}-unknown-linux-{libc}", std::env::consts::ARCH);
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut build = Command::new(cargo);
+        build.args(["build", "--release", "--locked", "--bin", "tokenrun"]);
+        build
+            .args(["--target", &target])
+            .current_dir(env!("CARGO_MANIFEST_DIR"));
+        let status = build.status().expect("cargo starts");
+        assert!(
+            status.success(),
+            "no program for {target}: rustup target add {target}"
+        );
+        let here = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target");
+        let built = std::env::var_os("CARGO_TARGET_DIR").map_or(here, PathBuf::from);
+        Self::with(
+            &format!("{bench}-{libc}"),
+            &built.join(target).join("release/tokenrun"),
+        )
+    }
+
+    fn with(bench: &str, built: &Path) -> Self {
         let name = format!("tokenrun-{bench}-{}", std::process::id());
         let path = std::env::temp_dir().join(name);
         fs::create_dir_all(&path).expect("a temporary directory");
-        let built = env!("CARGO_BIN_EXE_tokenrun");
         fs::copy(built, path.join(INSTALLED)).expect("a copy of tokenrun");
         Self(path)
     }

@@ -1,20 +1,24 @@
 //! Processes: how long they take, what they use, and one that holds something.
 
 use std::fs;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long a command takes. Whether it succeeds must be as is said.
 pub(crate) fn timed(mut command: Command, succeeds: bool) -> Duration {
-    // Cargo's, in which every dynamic program but no static one would look for its libraries.
-    command.env_remove("LD_LIBRARY_PATH");
     let begun = Instant::now();
-    let status = command
-        .status()
-        .expect("the command starts (is util-linux installed?)");
+    let status = run(&mut command);
     let took = begun.elapsed();
     assert_eq!(status.success(), succeeds, "{command:?}: {status}");
     took
+}
+
+/// Runs a command to its end.
+pub(crate) fn run(command: &mut Command) -> ExitStatus {
+    // Cargo's, in which every dynamic program but no static one would look for its libraries.
+    command.env_remove("LD_LIBRARY_PATH");
+    let status = command.status();
+    status.expect("the command starts (is util-linux installed?)")
 }
 
 /// A process that holds something until its standard input ends.

@@ -1,6 +1,6 @@
 //! Killing a tree until no process is left.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::protocol::{Survivor, Unkillable};
@@ -48,7 +48,7 @@ const MOST_REPORTED: usize = 16;
 pub(super) struct Killing {
     under_way: Option<UnderWay>,
     /// The processes that the last try found.
-    found_before: HashSet<i32>,
+    found_before: BTreeSet<i32>,
     /// The survivors of the last report, and its time.
     reported: Vec<Survivor>,
     reported_at: Option<Moment>,
@@ -65,7 +65,7 @@ struct UnderWay {
 #[derive(Debug, Default)]
 struct Found {
     /// Every process that was met alive.
-    pids: HashSet<i32>,
+    pids: BTreeSet<i32>,
     /// True if new processes still appeared while those were killed, or some were not met.
     growing: bool,
     survivors: Vec<Survivor>,

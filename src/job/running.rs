@@ -19,7 +19,7 @@ use super::walk::living;
 use crate::moment::Moment;
 use crate::sys::errno::Errno;
 use crate::sys::poll::Sources;
-use crate::sys::process::{group_of, leave_session, pid, signal_child, signal_parent};
+use crate::sys::process::{self, group_of, leave_session, signal_child, signal_parent};
 use crate::sys::procfs;
 use crate::sys::signals::{SIGCHLD, SIGCONT, SIGTSTP};
 use crate::sys::terminal::is_in_foreground;
@@ -58,6 +58,7 @@ pub(super) struct Running<'a> {
     reaping: Reaping,
     deduplication: SignalDeduplication,
     main: Main,
+    own_pid: i32,
     /// When the timer will fire; `None` once it has.
     armed: Option<Moment>,
 }
@@ -97,6 +98,7 @@ impl<'a> Running<'a> {
             reaping: Reaping::default(),
             deduplication: SignalDeduplication::default(),
             main: Main::Starting { pid, report },
+            own_pid: process::pid(),
             armed: None,
         }
     }
@@ -193,14 +195,14 @@ impl<'a> Running<'a> {
     /// Fails if this process cannot open files any more, not even those of /proc: then it can
     /// neither see nor end the job's processes. The supervisor does that once the guard has left.
     fn check_sight(&self) -> io::Result<()> {
-        if self.link.is_open() && procfs::is_ours() && procfs::process(pid()).is_none() {
+        if self.link.is_open() && procfs::is_ours() && procfs::process(self.own_pid).is_none() {
             return Err(Errno::EMFILE.into());
         }
         Ok(())
     }
 
     fn tree(&self) -> Tree<'static> {
-        Tree::below_this_process(pid(), self.main_pid())
+        Tree::below_this_process(self.own_pid, self.main_pid())
     }
 
     /// Sleeps until something happens or is due.

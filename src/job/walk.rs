@@ -1,6 +1,6 @@
 //! A walk through a tree of processes, step by step, because the walking process has a deadline.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::tree::{Member, Tree};
 use crate::sys::procfs::{self, Children, Process};
@@ -18,7 +18,7 @@ pub(super) struct Walk {
     ahead: Vec<Member>,
     /// Processes that are met and whose children are not listed yet.
     behind: Vec<Member>,
-    seen: HashSet<i32>,
+    seen: BTreeSet<i32>,
     own: Own,
 }
 
@@ -76,7 +76,7 @@ impl Walk {
         Some(Self {
             ahead,
             behind: Vec::new(),
-            seen: HashSet::new(),
+            seen: BTreeSet::new(),
             own,
         })
     }
@@ -148,13 +148,13 @@ fn everyone(tree: &Tree<'_>, all: Vec<Process>) -> Vec<Member> {
 /// Every process below `root` in a list that is not a snapshot, without those below a child that
 /// does not belong.
 fn descendants(root: i32, all: Vec<Process>, belongs: impl Fn(&Process) -> bool) -> Vec<Process> {
-    let mut children: HashMap<i32, Vec<Process>> = HashMap::new();
+    let mut children: BTreeMap<i32, Vec<Process>> = BTreeMap::new();
     for process in all {
         children.entry(process.parent).or_default().push(process);
     }
     let mut found: Vec<Process> = children.remove(&root).unwrap_or_default();
     found.retain(belongs);
-    let mut seen: HashSet<i32> = found.iter().map(|process| process.pid).collect();
+    let mut seen: BTreeSet<i32> = found.iter().map(|process| process.pid).collect();
     seen.insert(root);
     let mut next = 0;
     while let Some(process) = found.get(next) {

@@ -82,7 +82,11 @@ pub fn drive(
         draw: &mut draw,
     };
     let mut pending = match first.look_or_end(&mut |note| listener.hear(note, false))? {
-        Looked::Over(ending) => return Ok((ending, None)),
+        Looked::Over(ending) => {
+            // As below.
+            std::mem::forget(store);
+            return Ok((ending, None));
+        }
         Looked::GoesOn(actions) => actions,
     };
     if !procfs::is_ours() {

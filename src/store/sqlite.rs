@@ -52,9 +52,7 @@ mod garbage_tests;
 mod test_process;
 
 use std::ffi::c_int;
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -73,7 +71,7 @@ use super::sql::cell::{Cell, Column, Rows};
 use super::{Answer, Request};
 use super::{Store, StoreError, Trouble};
 use crate::sys::errno::Errno;
-use crate::sys::file::{NO_FOLLOW, NO_WAIT};
+use crate::sys::file::open_plainly;
 use crate::sys::limits;
 use crate::sys::sqlite_files::companion;
 use crate::token::StoreTime;
@@ -287,11 +285,7 @@ impl SqliteStore {
     /// would succeed without it, so this store is not asked again.
     fn sync_log(&self) -> Result<(), StoreError> {
         let log = companion(&self.location.path, "-wal");
-        let opened = File::options()
-            .read(true)
-            .custom_flags(NO_FOLLOW | NO_WAIT)
-            .open(&log);
-        let synced = opened.and_then(|log| log.sync_data());
+        let synced = open_plainly(&log).and_then(|log| log.sync_data());
         synced.map_err(|error: io::Error| {
             let failed = self.location.io("sync", &log, &error);
             match Errno::of(&error) {

@@ -12,6 +12,7 @@ use rustix::fs::{
     Access as Rights, AtFlags, CWD, MemfdFlags, Mode, OFlags, Statx, StatxFlags, accessat,
     memfd_create, openat, statx,
 };
+use rustix::path::Arg;
 
 /// What is asked for. The standard library asks for the birth time only where it is linked with glibc.
 const WANTED: StatxFlags = StatxFlags::TYPE
@@ -117,14 +118,33 @@ pub fn check_as_real_user(path: &Path, access: Access) -> io::Result<()> {
     Ok(rustix::fs::access(path, access.rights())?)
 }
 
+/// Opens a file for reading.
+///
+/// musl's open(2) has a second call after it, for kernels before 2.6.23. This has none.
+///
+/// # Errors
+/// What open(2) says.
+pub fn open(path: impl Arg) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    Ok(openat(CWD, path, flags, Mode::empty())?.into())
+}
+
+/// Opens whatever file is there for reading: follows no link at the end of the path, waits for no pipe, and makes no
+/// terminal this process's own.
+///
+/// # Errors
+/// What open(2) says.
+pub fn open_plainly(path: impl Arg) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let flags = flags | OFlags::RDONLY | OFlags::CLOEXEC;
+    Ok(openat(CWD, path, flags, Mode::empty())?.into())
+}
+
 /// A symbolic link at the end of the path is an error.
 pub const NO_FOLLOW: i32 = libc::O_NOFOLLOW;
 
 /// To open a pipe or a device waits for nothing.
 pub const NO_WAIT: i32 = libc::O_NONBLOCK;
-
-/// A terminal does not become this process's own.
-pub const NO_TERMINAL: i32 = libc::O_NOCTTY;
 
 /// Makes a file without a name for writing, on the file system of this directory.
 ///

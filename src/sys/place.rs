@@ -13,7 +13,10 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, mkdirat, openat, readlinkat, renameat, unlinkat};
+use rustix::fs::{
+    AtFlags, CWD, Mode, OFlags, ResolveFlags, mkdirat, openat, openat2, readlinkat, renameat,
+    unlinkat,
+};
 use rustix::process::umask;
 
 use super::errno::Errno;
@@ -58,8 +61,51 @@ impl Place {
     /// # Errors
     /// Those of open(2) and getcwd(2), and a link of another user.
     pub fn find(path: &Path) -> io::Result<Self> {
+        let names = names_of(&std::path::absolute(path)?);
+        match Self::without_links(&names) {
+            Some(place) => Ok(place),
+            None => Self::follow(names),
+        }
+    }
+
+    /// The place, if all directories on the way exist and none is a symbolic link: the kernel says so in one
+    /// call, where following the names takes three for each.
+    fn without_links(names: &VecDeque<OsString>) -> Option<Self> {
+        let name = names.back()?;
+        if names.iter().any(|name| name == "..") {
+            return None;
+        }
+        let mut above = PathBuf::from("/");
+        above.extend(names.iter().take(names.len() - 1));
+        let flags = LOOK | OFlags::DIRECTORY;
+        let file = openat2(CWD, &above, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS).ok()?;
+        let directory = Directory {
+            file: file.into(),
+            path: above,
+        };
+        let (directory, names) = match directory.look(name) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                (directory, VecDeque::from([name.clone()]))
+            }
+            found => {
+                let found = found.ok()?;
+                match found.metadata().ok()?.file_type() {
+                    kind if kind.is_dir() => (directory.followed_by(name, found), VecDeque::new()),
+                    kind if kind.is_symlink() => return None,
+                    _ => (directory, VecDeque::from([name.clone()])),
+                }
+            }
+        };
+        Some(Self {
+            directory,
+            names,
+            is_dangling: false,
+        })
+    }
+
+    /// Follows the names, one after the other.
+    fn follow(mut names: VecDeque<OsString>) -> io::Result<Self> {
         let mut directory = Directory::root()?;
-        let mut names = names_of(&std::path::absolute(path)?);
         let mut links = 0;
         // How many names are left when the target of the outermost link is done.
         let mut after_link = None;
@@ -370,6 +416,38 @@ mod tests {
         symlink("loop", inside("loop")).unwrap();
         let error = Place::find(&inside("loop")).unwrap_err();
         assert_eq!(Errno::of(&error), Some(Errno::ELOOP));
+    }
+
+    #[test]
+    fn a_path_without_links_leads_to_the_same_place_in_one_call() {
+        let folder = tempfile::tempdir().unwrap();
+        let real = canonical(folder.path());
+        fs::create_dir_all(real.join("a/b")).unwrap();
+        fs::write(real.join("a/file"), "x").unwrap();
+        symlink("a", real.join("link")).unwrap();
+        symlink("file", real.join("a/last")).unwrap();
+        for (path, is_direct) in [
+            ("a", true),
+            ("a/b", true),
+            ("a/file", true),
+            ("a/none", true),
+            // What these lead to is found name by name.
+            ("a/none/deep", false),
+            ("a/b/../file", false),
+            ("link/file", false),
+            ("a/last", false),
+        ] {
+            let names = names_of(&real.join(path));
+            let direct = Place::without_links(&names);
+            assert_eq!(direct.is_some(), is_direct, "{path}");
+            let followed = Place::follow(names).unwrap();
+            if let Some(direct) = direct {
+                assert_eq!(direct.path(), followed.path(), "{path}");
+                assert_eq!(direct.names, followed.names, "{path}");
+                let inode = |place: &Place| place.directory.metadata().unwrap().ino();
+                assert_eq!(inode(&direct), inode(&followed), "{path}");
+            }
+        }
     }
 
     #[test]

@@ -6,6 +6,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
+use super::file;
+
 /// One process according to `/proc/PID/stat`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
@@ -60,7 +62,7 @@ impl Process {
 /// There is no such file, it can't be read, or has more than a quarter of a KiB.
 pub fn read_short(path: &str) -> io::Result<String> {
     let mut bytes = [0; 256];
-    let length = File::open(path)?.read(&mut bytes)?;
+    let length = file::open(path)?.read(&mut bytes)?;
     match bytes.get(..length).filter(|_| length < bytes.len()) {
         Some(text) => Ok(String::from_utf8_lossy(text).into_owned()),
         None => Err(io::ErrorKind::FileTooLarge.into()),
@@ -79,7 +81,7 @@ pub fn process(pid: i32) -> Option<Process> {
     // The kernel returns the whole line, of less than 400 bytes, to the first read that has room
     // for it. This file is read more often than any other.
     let mut line = [0; 1024];
-    let mut file = fs::File::open(format!("/proc/{pid}/stat")).ok()?;
+    let mut file = file::open(format!("/proc/{pid}/stat")).ok()?;
     let length = file.read(&mut line).ok()?;
     Process::parse(line.get(..length)?)
 }

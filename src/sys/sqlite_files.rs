@@ -74,18 +74,14 @@ unsafe extern "C" fn open_file(path: *const c_char, flags: c_int, mode: c_int) -
     MADE.set(None);
     // SAFETY: SQLite gives a string that lives as long as the call.
     let text = unsafe { CStr::from_ptr(path) };
-    let Some(database) = database_of(text.to_bytes()) else {
-        // SAFETY: as above; the other arguments are numbers.
-        return unsafe { libc::open(path, flags, mode) };
-    };
     let flags = OFlags::from_bits_retain(flags.cast_unsigned());
     let mode = Mode::from_raw_mode(mode.cast_unsigned());
-    match open_beside(
-        Path::new(OsStr::from_bytes(text.to_bytes())),
-        database,
-        flags,
-        mode,
-    ) {
+    let path = Path::new(OsStr::from_bytes(text.to_bytes()));
+    let opened = match database_of(text.to_bytes()) {
+        Some(database) => open_beside(path, database, flags, mode),
+        None => open(path, flags, mode).map_err(io::Error::from),
+    };
+    match opened {
         Ok(file) => file.into_raw_fd(),
         Err(error) => {
             nix::errno::Errno::set_raw(error.raw_os_error().unwrap_or(libc::EPERM));

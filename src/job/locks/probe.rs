@@ -1,17 +1,16 @@
 //! Checks whether a run's locks are held, without taking them, and by which processes.
 
 use std::ffi::OsStr;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::name::{Identity, LockName};
 use super::{JOB_BYTE, RUN_BYTE};
-use crate::sys::file::{NO_FOLLOW, NO_TERMINAL, NO_WAIT};
+use crate::sys::file;
 use crate::sys::filesystem::FileSystem;
 use crate::sys::ofd;
 use crate::sys::procfs;
@@ -47,11 +46,7 @@ pub fn remove(directory: &Path, name: &LockName) {
 }
 
 pub(super) fn open(path: &Path) -> Option<File> {
-    // Whatever file is there: the open follows no link, does not block, and sets no controlling
-    // terminal.
-    let flags = NO_FOLLOW | NO_WAIT | NO_TERMINAL;
-    let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
-    opened.ok()
+    file::open_plainly(path).ok()
 }
 
 pub(super) fn look(file: &File) -> Option<Probed> {
