@@ -10,6 +10,9 @@ mod common;
 #[allow(dead_code, unused_imports, clippy::panic)]
 #[path = "../src/store/mysql/test_server.rs"]
 mod mysql_server;
+#[allow(dead_code, unused_imports, clippy::panic)]
+#[path = "../src/store/redis/test_server.rs"]
+mod redis_server;
 // The same.
 #[allow(dead_code, unused_imports, clippy::panic)]
 #[path = "../src/store/postgres/test_server.rs"]
@@ -18,10 +21,10 @@ mod server;
 use std::process::Command;
 use std::time::Duration;
 
-use common::Folder;
 use common::etcd::Etcd;
-use common::handover::handover;
+use common::handover::{Handover, handover};
 use common::processes::{HOLDING, Holder, children, processor_seconds};
+use common::{Folder, settle};
 use server::Server;
 
 /// Hand-overs per line; the first tenth is not counted.
@@ -34,46 +37,59 @@ fn main() {
     let folder = Folder::new("handover");
     let server = Server::start(&[]);
     let database = server.database();
-    println!("{TIMES} hand-overs each, in ms\n");
-    println!("| from one job to the next | median | p95 | bound |");
-    println!("|---|---|---|---|");
-    let sqlite = folder.file("tokens.db");
-    let sqlite = sqlite.to_str().unwrap();
+    let sqlite = folder.file("tokens.db").display().to_string();
     let postgres = database.url();
     let mariadb_server = mysql_server::Server::start(&["innodb_flush_method = fsync"]);
     let mariadb = mariadb_server.database().url();
-    let line = |what: &str, bound: &str, tool: &dyn Fn() -> Command| {
-        let took = handover(what, TIMES, &folder, |job| {
+    let redis_server = redis_server::Server::start(&[]);
+    let redis = redis_server.url();
+    settle(&folder, &redis_server.cli(&["INFO", "server"]), &redis);
+    let took = |what: &str, tool: &dyn Fn() -> Command| {
+        handover(what, TIMES, &folder, |job| {
             let mut command = tool();
             command.args(job);
             command
-        });
-        println!(
-            "| {what} | {:.1} | {:.1} | {bound} |",
-            took.median, took.p95
-        );
+        })
     };
-    line("tokenrun, SQLite", "3.5", &|| tokenrun(&folder, sqlite));
-    line("tokenrun, PostgreSQL", "8", &|| {
-        tokenrun(&folder, &postgres)
-    });
-    line("tokenrun, MariaDB", "8", &|| tokenrun(&folder, &mariadb));
+    println!("{TIMES} hand-overs each, in ms; the ratio is to the median of flock\n");
+    println!("| from one job to the next | median | p95 | ratio | bound |");
+    println!("|---|---|---|---|---|");
     let lock = folder.file("lock");
-    line("flock", "", &|| {
+    let flock = took("flock", &|| {
         let mut command = Command::new("flock");
         command.arg(&lock);
         command
     });
+    let print = |what: &str, took: &Handover, bound: &str| {
+        let ratio = took.median / flock.median;
+        println!(
+            "| {what} | {:.1} | {:.1} | {ratio:.2} | {bound} |",
+            took.median, took.p95
+        );
+    };
+    print("flock", &flock, "");
+    for (what, store, bound) in [
+        ("SQLite", &sqlite, "1.5"),
+        ("Redis", &redis, "1.6"),
+        ("PostgreSQL", &postgres, "2.5"),
+        ("MariaDB", &mariadb, "2.5"),
+    ] {
+        print(what, &took(what, &|| tokenrun(&folder, store)), bound);
+    }
     if let Some(etcd) = Etcd::start(&folder) {
-        line("etcdctl lock", "", &|| {
-            etcd.client().lock("g", Duration::from_secs(10))
-        });
+        let lock = || etcd.client().lock("g", Duration::from_secs(10));
+        print("etcdctl lock", &took("etcdctl lock", &lock), "");
     }
     println!("\n| an idle waiter for {IDLE:?} | share of a processor | bound |");
     println!("|---|---|---|");
-    idle("SQLite", &|| tokenrun(&folder, sqlite));
-    idle("PostgreSQL", &|| tokenrun(&folder, &postgres));
-    idle("MariaDB", &|| tokenrun(&folder, &mariadb));
+    for (what, store) in [
+        ("SQLite", &sqlite),
+        ("Redis", &redis),
+        ("PostgreSQL", &postgres),
+        ("MariaDB", &mariadb),
+    ] {
+        idle(what, &|| tokenrun(&folder, store));
+    }
 }
 
 fn tokenrun(folder: &Folder, store: &str) -> Command {

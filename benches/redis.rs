@@ -1,68 +1,38 @@
 //! What tokenrun costs on Redis, over its Unix socket: a run of `true` and a refusal next to `flock
-//! -n` and to `redis-cli ping`, and the time from one job to the next in the queue.
+//! -n` and to `redis-cli ping`.
 //!
-//! `cargo bench --bench redis` prints two tables. Each line of the first is the median of interleaved
-//! turns: what else the machine does slows all sides of a turn. The server keeps nothing on a disk.
-//! Then a thousand runs hold a token each for two minutes (`-- holders 100 30`: this alone, with a
-//! hundred, for 30 seconds).
+//! `cargo bench --bench redis` prints a table. Each line is the median of interleaved turns: what else the
+//! machine does slows all sides of a turn. The server keeps nothing on a disk.
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
 mod common;
-#[path = "redis/holders.rs"]
-mod holders;
 // The fixture for the tests; not all of it is used here.
 #[allow(dead_code, unused_imports, clippy::panic)]
 #[path = "../src/store/redis/test_server.rs"]
 mod server;
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
-use common::etcd::Etcd;
-use common::handover::handover;
 use common::processes::{HOLDING, Holder, timed};
-use common::{Folder, median, milliseconds};
+use common::{Folder, median, milliseconds, settle};
 use server::Server;
 
 /// Turns per line; the first tenth is not counted.
 const TURNS: usize = 300;
 
-/// Hand-overs per line; the first tenth is not counted.
-const TIMES: usize = 200;
-
 fn main() {
     let folder = Folder::new("redis");
     let server = Server::start(&[]);
-    settle(&folder, &server);
-    if !std::env::args().any(|word| word == "holders") {
-        measure_one(&folder, &server);
-    }
-    holders::hold(&folder, &server);
-}
-
-/// A run, a refusal and a hand-over.
-fn measure_one(folder: &Folder, server: &Server) {
+    settle(&folder, &server.cli(&["INFO", "server"]), &server.url());
     println!("{TURNS} interleaved turns each; medians in ms\n");
     println!(
         "| what | tokenrun | flock | ratio | bound | aim | redis-cli ping and `true` | ratio | bound |"
     );
     println!("|---|---|---|---|---|---|---|---|---|");
-    wrapping_true(folder, server);
-    being_refused(folder, server);
-    println!("\n{TIMES} hand-overs each, in ms\n");
-    println!("| from one job to the next | median | p95 | bound |");
-    println!("|---|---|---|---|");
-    handing_over(folder, server);
-}
-
-/// An operator says that nothing was lost: the server has been up for a moment only.
-fn settle(folder: &Folder, server: &Server) {
-    let info = server.cli(&["INFO", "server"]);
-    let run = info.lines().find_map(|line| line.strip_prefix("run_id:"));
-    let mut settle = Command::new(folder.tokenrun());
-    settle.args(["settle", &run.expect("a run id")[..16], "-s", &server.url()]);
-    assert!(settle.stderr(Stdio::null()).status().unwrap().success());
+    wrapping_true(&folder, &server);
+    being_refused(&folder, &server);
 }
 
 fn tokenrun(folder: &Folder, server: &Server, words: &[&str]) -> Command {
@@ -94,7 +64,7 @@ fn wrapping_true(folder: &Folder, server: &Server) {
             timed(ping(server), true),
         ]
     };
-    line("a run of `true`", turn, "2.2 | 1.8");
+    line("a run of `true`", turn, "1.6 | 1.4");
 }
 
 fn being_refused(folder: &Folder, server: &Server) {
@@ -108,7 +78,7 @@ fn being_refused(folder: &Folder, server: &Server) {
             timed(ping(server), true),
         ]
     };
-    line("being refused", turn, "1.6 |");
+    line("being refused", turn, "1.35 | 1.2");
     for holder in &mut holders {
         holder.end();
     }
@@ -129,31 +99,4 @@ fn line(what: &str, turn: impl Fn() -> [Duration; 3], bound: &str) {
         ours / flock,
         ours / ping
     );
-}
-
-fn handing_over(folder: &Folder, server: &Server) {
-    let line = |what: &str, bound: &str, tool: &dyn Fn() -> Command| {
-        let took = handover(what, TIMES, folder, |job| {
-            let mut command = tool();
-            command.args(job);
-            command
-        });
-        println!(
-            "| {what} | {:.1} | {:.1} | {bound} |",
-            took.median, took.p95
-        );
-    };
-    line("tokenrun, Redis", "4", &|| {
-        tokenrun(folder, server, &["--wait", "--"])
-    });
-    line("flock", "", &|| {
-        let mut command = Command::new("flock");
-        command.arg(folder.file("line"));
-        command
-    });
-    if let Some(etcd) = Etcd::start(folder) {
-        line("etcdctl lock", "", &|| {
-            etcd.client().lock("g", Duration::from_secs(10))
-        });
-    }
 }

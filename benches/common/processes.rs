@@ -15,10 +15,15 @@ pub(crate) fn timed(mut command: Command, succeeds: bool) -> Duration {
 
 /// Runs a command to its end.
 pub(crate) fn run(command: &mut Command) -> ExitStatus {
-    // Cargo's, in which every dynamic program but no static one would look for its libraries.
-    command.env_remove("LD_LIBRARY_PATH");
-    let status = command.status();
+    let status = in_short_paths(command).status();
     status.expect("the command starts (is util-linux installed?)")
+}
+
+/// Programs and libraries are found at once: the search in a long PATH would be measured too. Cargo has a path of
+/// libraries, in which every dynamic program but no static one would look.
+pub(crate) fn in_short_paths(command: &mut Command) -> &mut Command {
+    command.env("PATH", "/usr/bin:/bin");
+    command.env_remove("LD_LIBRARY_PATH")
 }
 
 /// A process that holds something until its standard input ends.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
-use crate::common::processes::run;
+use crate::common::processes::{in_short_paths, run};
 
 /// How often page faults are counted.
 const TIMES: usize = 101;
@@ -77,13 +77,7 @@ fn calls_of(command: &Command) -> [u64; 2] {
     let mut traced = Command::new("strace");
     traced.args(["-f", "-qq", "-c", "-U", "calls,name"]);
     traced.arg(command.get_program()).args(command.get_args());
-    let own = command
-        .get_envs()
-        .filter_map(|(name, value)| Some((name, value?)));
-    traced
-        .stdout(Stdio::null())
-        .envs(own)
-        .env_remove("LD_LIBRARY_PATH");
+    let traced = in_short_paths(traced.stdout(Stdio::null()));
     let output = traced.output().expect("strace is installed");
     let text = String::from_utf8_lossy(&output.stderr);
     let calls: Vec<(u64, &str)> = text
