@@ -84,7 +84,7 @@ impl Drop for Folder {
 pub(crate) fn settle(folder: &Folder, info: &str, url: &str) {
     let run = info.lines().find_map(|line| line.strip_prefix("run_id:"));
     let mut settle = Command::new(folder.tokenrun());
-    settle.args(["settle", &run.expect("a run id")[..16], "-s", url]);
+    settle.args(["settle", "--yes", &run.expect("a run id")[..16], "-s", url]);
     settle.stderr(Stdio::null());
     assert!(settle.status().expect("it starts").success());
 }
