@@ -125,12 +125,13 @@ impl Pair {
     }
 
     fn look(&mut self, since: Instant) {
-        // The begin first: a job that ends in between has not overlapped.
+        let now = since.elapsed();
+        // The begin first: a job that has ended when the other is seen has not overlapped.
         if self.next_after.is_none() && self.begun.exists() {
-            self.next_after = Some(since.elapsed());
+            self.next_after = Some(now);
         }
         if self.ended_after.is_none() && !is_alive(self.job) {
-            self.ended_after = Some(since.elapsed());
+            self.ended_after = Some(now);
         }
         // A wrapper that is dead is no zombie that something could wait for.
         let _ = self.first.try_wait();
