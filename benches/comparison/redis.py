@@ -213,7 +213,7 @@ def tokenrun(program):
         # The servers were started a moment ago, and have forgotten nothing.
         info = subprocess.run(["redis-cli", "-p", str(port), "info", "server"], capture_output=True, text=True)
         run = next(line[7:23] for line in info.stdout.splitlines() if line.startswith("run_id:"))
-        subprocess.run([program, "settle", run, "-s", f"redis://127.0.0.1:{port}"], check=True,
+        subprocess.run([program, "settle", "--yes", run, "-s", f"redis://127.0.0.1:{port}"], check=True,
                        stderr=subprocess.DEVNULL)
 
     command.settle = settle

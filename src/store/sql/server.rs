@@ -92,7 +92,7 @@ pub(in crate::store) trait Server: Send {
 #[derive(Debug)]
 pub(in crate::store) struct TableStatements {
     pub(in crate::store) records: Statements,
-    /// One row with all that a look needs, for each waiter: group; key or NULL.
+    /// One row with all that a look needs, for each waiter: group.
     pub(in crate::store) read: &'static str,
     pub(in crate::store) list: &'static str,
     pub(in crate::store) queues: &'static str,

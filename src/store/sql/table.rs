@@ -192,17 +192,6 @@ impl Table {
         fields.extend(columns);
         T::deserialize(Value::Object(fields)).map_err(bad)
     }
-
-    /// The value in the columns of an outer join; `None` if it has found no row.
-    ///
-    /// # Errors
-    /// As [`Self::value`].
-    pub fn joined<T: DeserializeOwned>(&self, cells: Vec<Cell>) -> Result<Option<T>, BadColumn> {
-        match cells.first() {
-            Some(Cell::Text(None)) => Ok(None),
-            _ => self.value(cells).map(Some),
-        }
-    }
 }
 
 const DOCUMENT: &str = "document";
