@@ -73,13 +73,18 @@ fn line<N: PartialOrd + std::fmt::Display>(what: &str, seen: N, most: N) -> bool
 /// A thousand real holders. True if a bound is missed.
 fn hold(folder: &Folder, site: &Site) -> bool {
     // The first one makes the tables.
-    let first = start(folder, site, "first", Stdio::null()).wait();
+    let first = start(folder, &site.url, "first", Stdio::null()).wait();
     assert!(first.expect("it ends").success());
     let (reader, writer) = pipe().expect("a pipe");
     let mut holders = Vec::new();
     for number in 0..HOLDERS {
         let stdin = reader.try_clone().expect("a descriptor");
-        holders.push(start(folder, site, &format!("g{number}"), stdin.into()));
+        holders.push(start(
+            folder,
+            &site.url,
+            &format!("g{number}"),
+            stdin.into(),
+        ));
         std::thread::sleep(BETWEEN_STARTS);
     }
     drop(reader);
@@ -112,21 +117,28 @@ fn hold(folder: &Folder, site: &Site) -> bool {
 }
 
 /// A job that lasts as long as its standard input.
-fn start(folder: &Folder, site: &Site, group: &str, stdin: Stdio) -> Child {
+fn start(folder: &Folder, url: &str, group: &str, stdin: Stdio) -> Child {
     // Should this process be killed, so is the supervisor; then its guard ends the job.
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL"]).arg(folder.tokenrun());
-    command.args(["-q", "-s", &site.url, "-g", group, "--", "cat"]);
+    command.args(["-q", "-s", url, "-g", group, "--", "cat"]);
     command.stdin(stdin).stdout(Stdio::null());
     command.spawn().expect("setpriv starts (util-linux)")
 }
 
-/// A thousand nodes ask for one token at once. True if not exactly one runs, or if one fails.
+/// A thousand nodes ask for one token at once, without a pooler. True if not exactly one runs, or if one fails.
 fn burst(folder: &Folder, site: &Site) -> bool {
     let (reader, writer) = pipe().expect("a pipe");
     let begun = Instant::now();
     let mut nodes: Vec<Child> = (0..NODES)
-        .map(|_| start(folder, site, "burst", reader.try_clone().unwrap().into()))
+        .map(|_| {
+            start(
+                folder,
+                &site.direct,
+                "burst",
+                reader.try_clone().unwrap().into(),
+            )
+        })
         .collect();
     let took = begun.elapsed();
     drop(reader);

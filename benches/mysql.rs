@@ -48,7 +48,7 @@ fn main() {
     };
     line(
         "a run of `true`, Unix socket",
-        ["1.0", "0.8"],
+        ["0.9", "0.8"],
         0,
         &|| run("g"),
         &client,

@@ -43,7 +43,7 @@ fn main() {
         (
             "Unix socket, trust",
             format!("host={socket} port={port} user=postgres dbname=postgres"),
-            ["1.0", "0.9"],
+            ["1.1", "1.0"],
         ),
         (
             "TLS (`require`), SCRAM",
@@ -53,7 +53,7 @@ fn main() {
         (
             "TLS (`verify-full`), SCRAM",
             format!("{tls} sslmode=verify-full sslrootcert={}", ca.display()),
-            ["0.75", "0.7"],
+            ["0.65", "0.6"],
         ),
     ] {
         let [ours, theirs] = pairs(&server, &tokenrun, &place);

@@ -90,18 +90,22 @@ pub struct Heap;
 // SAFETY: dlmalloc keeps the contract of each function under a lock, and never unwinds on a valid heap.
 unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller keeps the contract of `GlobalAlloc`, which is dlmalloc's.
         unsafe { heap().malloc(layout.size(), layout.align()) }
     }
 
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps the contract of `GlobalAlloc`, which is dlmalloc's.
         unsafe { heap().free(place, layout.size(), layout.align()) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller keeps the contract of `GlobalAlloc`, which is dlmalloc's.
         unsafe { heap().calloc(layout.size(), layout.align()) }
     }
 
     unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: the caller keeps the contract of `GlobalAlloc`, which is dlmalloc's.
         unsafe { heap().realloc(place, layout.size(), layout.align(), size) }
     }
 }
@@ -113,12 +117,14 @@ mod c {
 
     #[unsafe(no_mangle)]
     pub(super) unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
+        // SAFETY: any size is allowed.
         unsafe { heap().c_malloc(size).cast() }
     }
 
     #[unsafe(no_mangle)]
     pub(super) unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
         match count.checked_mul(size) {
+            // SAFETY: any size is allowed, and the alignment is a power of two.
             Some(bytes) => unsafe { heap().calloc(bytes, ALIGNMENT).cast() },
             None => null_mut(),
         }
@@ -126,21 +132,25 @@ mod c {
 
     #[unsafe(no_mangle)]
     pub(super) unsafe extern "C" fn realloc(place: *mut c_void, size: usize) -> *mut c_void {
+        // SAFETY: the caller gives a place of this heap, or none.
         unsafe { heap().c_realloc(place.cast(), size).cast() }
     }
 
     #[unsafe(no_mangle)]
     pub(super) unsafe extern "C" fn free(place: *mut c_void) {
+        // SAFETY: the caller gives a place of this heap, or none.
         unsafe { heap().c_free(place.cast()) }
     }
 
     #[unsafe(no_mangle)]
     pub(super) unsafe extern "C" fn aligned_alloc(alignment: usize, size: usize) -> *mut c_void {
+        // SAFETY: the caller gives a power of two.
         unsafe { heap().c_memalign(alignment, size).cast() }
     }
 
     #[unsafe(no_mangle)]
     pub(super) unsafe extern "C" fn memalign(alignment: usize, size: usize) -> *mut c_void {
+        // SAFETY: the caller gives a power of two.
         unsafe { heap().c_memalign(alignment, size).cast() }
     }
 
@@ -153,10 +163,12 @@ mod c {
         if !alignment.is_power_of_two() || alignment < size_of::<*mut c_void>() {
             return EINVAL;
         }
+        // SAFETY: the alignment is a power of two.
         let found = unsafe { heap().c_memalign(alignment, size) };
         if found.is_null() {
             return ENOMEM;
         }
+        // SAFETY: the caller gives a place for the answer.
         unsafe { *place = found.cast() };
         0
     }
