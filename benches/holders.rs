@@ -26,6 +26,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::Folder;
+use common::processes::{children, pss_kib};
 use sites::{Site, with_each_site};
 use watch::Watch;
 
@@ -41,6 +42,12 @@ const NODES: usize = 1_000;
 /// They do not start all at once, as nodes do not.
 const BETWEEN_STARTS: Duration = Duration::from_millis(20);
 
+/// What a supervisor with its guard may take among the others, in MiB.
+const MEMORY: f64 = 8.0;
+
+/// Of how many runs the memory is looked at.
+const LOOKED_AT: usize = 50;
+
 /// How late a heartbeat may be.
 const LATE: Duration = Duration::from_secs(2);
 
@@ -49,16 +56,15 @@ fn main() {
         return simulated::part();
     }
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let mut asked = words.iter().filter(|word| !word.starts_with('-'));
-    let all = asked.clone().next().is_none();
-    let wanted = |name: &str| all || asked.any(|word| word == name);
+    let asked: Vec<&String> = words.iter().filter(|word| !word.starts_with('-')).collect();
+    let wanted = |name: &str| asked.is_empty() || asked.iter().any(|word| *word == name);
     let folder = Folder::new("holders");
     let mut is_missed = false;
     with_each_site(&folder, wanted, |site| {
         println!("\n| {} | | bound |\n|---|---|---|", site.name);
         is_missed |= match site.simulated {
-            Some(count) => simulated::hold(&site, count),
-            None => hold(&folder, &site) | burst(&folder, &site),
+            Some(count) => simulated::hold(site, count),
+            None => hold(&folder, site) | burst(&folder, site),
         };
     });
     assert!(!is_missed, "a bound is missed");
@@ -71,7 +77,7 @@ fn line<N: PartialOrd + std::fmt::Display>(what: &str, seen: N, most: N) -> bool
 }
 
 /// A thousand real holders. True if a bound is missed.
-fn hold(folder: &Folder, site: &Site) -> bool {
+fn hold(folder: &Folder, site: &Site<'_>) -> bool {
     // The first one makes the tables.
     let first = start(folder, &site.url, "first", Stdio::null()).wait();
     assert!(first.expect("it ends").success());
@@ -91,6 +97,7 @@ fn hold(folder: &Folder, site: &Site) -> bool {
     let mut watch = Watch::new(site);
     watch.until_held(HOLDERS);
     let seen = watch.watch(HOLDERS, WATCHED);
+    let memory = memory(&holders);
     drop(writer);
     let failed = holders
         .into_iter()
@@ -106,6 +113,16 @@ fn hold(folder: &Folder, site: &Site) -> bool {
             0,
         ),
         line("runs that failed", failed, 0),
+        line(
+            "runs that succeeded, but not by the store",
+            HOLDERS - watch.succeeded(),
+            0,
+        ),
+        line(
+            "PSS of a supervisor with its guard, the most, in MiB",
+            memory,
+            MEMORY,
+        ),
         line("lost tokens and takeovers", lost, 0),
         line(
             "the latest heartbeat, ms late",
@@ -114,6 +131,16 @@ fn hold(folder: &Folder, site: &Site) -> bool {
         ),
     ];
     missed.contains(&true)
+}
+
+/// The most that one of the first ones takes, in MiB.
+fn memory(holders: &[Child]) -> f64 {
+    let of_both = |holder: &Child| {
+        let guard = children(holder.id()).first().copied().expect("a guard");
+        (pss_kib(holder.id()) + pss_kib(guard)) as f64 / 1024.0
+    };
+    let sums = holders.iter().take(LOOKED_AT).map(of_both);
+    (sums.fold(0.0, f64::max) * 10.0).round() / 10.0
 }
 
 /// A job that lasts as long as its standard input.
@@ -127,7 +154,7 @@ fn start(folder: &Folder, url: &str, group: &str, stdin: Stdio) -> Child {
 }
 
 /// A thousand nodes ask for one token at once, without a pooler. True if not exactly one runs, or if one fails.
-fn burst(folder: &Folder, site: &Site) -> bool {
+fn burst(folder: &Folder, site: &Site<'_>) -> bool {
     let (reader, writer) = pipe().expect("a pipe");
     let begun = Instant::now();
     let mut nodes: Vec<Child> = (0..NODES)

@@ -38,7 +38,7 @@ struct Holder {
 }
 
 /// Holds this many tokens. True if a bound is missed.
-pub(crate) fn hold(site: &Site, count: usize) -> bool {
+pub(crate) fn hold(site: &Site<'_>, count: usize) -> bool {
     // The first one makes the tables.
     drop(granted(&site.direct, "first"));
     let mut parts: Vec<_> = (0..PARTS)

@@ -23,7 +23,7 @@ mod redis_server;
 const SIMULATED: usize = 10_000;
 
 /// A store that is held on.
-pub(crate) struct Site {
+pub(crate) struct Site<'a> {
     pub(crate) name: &'static str,
     /// What the holders get.
     pub(crate) url: String,
@@ -31,6 +31,8 @@ pub(crate) struct Site {
     pub(crate) direct: String,
     /// The pids of the server, and of what is in between.
     pub(crate) servers: Vec<Box<dyn Fn() -> Vec<u32>>>,
+    /// How many connections the holders have, where they give them back between their calls.
+    pub(crate) connections: Option<Box<dyn Fn() -> usize + 'a>>,
     /// How many holders are simulated in place of real ones.
     pub(crate) simulated: Option<usize>,
 }
@@ -38,47 +40,43 @@ pub(crate) struct Site {
 /// Has each wanted store's server run, and gives the store to `hold`.
 pub(crate) fn with_each_site(
     folder: &Folder,
-    mut wanted: impl FnMut(&str) -> bool,
-    mut hold: impl FnMut(Site),
+    wanted: impl Fn(&str) -> bool,
+    mut hold: impl FnMut(&Site<'_>),
 ) {
     if wanted("sqlite") {
         let file = folder.file("holders.db").display().to_string();
-        hold(Site {
+        hold(&Site {
             name: "SQLite",
             direct: file.clone(),
             url: file,
             servers: Vec::new(),
+            connections: None,
             simulated: None,
         });
     }
-    let limit = ["max_connections = 100", "fsync = on"];
     if wanted("postgres") {
-        let server = postgres_server::Server::start(&limit);
-        let database = server.database();
-        let pooler = Pooler::start(&server);
-        let (pid, own) = (server.pid().cast_unsigned(), pooler.process.id());
-        hold(Site {
-            name: "PostgreSQL, through PgBouncer with 20 connections",
-            url: pooler.url(&database.name),
-            direct: database.url(),
-            servers: vec![
-                Box::new(move || with_children(pid)),
-                Box::new(move || vec![own]),
-            ],
-            simulated: None,
-        });
+        through_pooler(
+            "PostgreSQL, through PgBouncer with 20 connections",
+            None,
+            &mut hold,
+        );
     }
     if wanted("mariadb") {
         // The tests' server does not wait for its disk.
         let limit = ["max_connections = 100", "innodb_flush_method = fsync"];
         let server = mysql_server::Server::start(&limit);
-        let url = server.database().url();
+        let database = server.database();
+        let url = database.url();
         let pid = server.pid().as_raw().cast_unsigned();
-        hold(Site {
+        // Without the one that counts, and that of the listings.
+        let text = "SELECT COUNT(*) - 2 FROM information_schema.processlist WHERE user = 'root'";
+        let connections = || database.sql(text).trim().parse().expect("a number");
+        hold(&Site {
             name: "MariaDB with 100 connections",
             direct: url.clone(),
             url,
             servers: vec![Box::new(move || vec![pid])],
+            connections: Some(Box::new(connections)),
             simulated: None,
         });
     }
@@ -91,30 +89,37 @@ pub(crate) fn with_each_site(
             .lines()
             .find_map(|line| line.strip_prefix("process_id:"));
         let pid: u32 = pid.and_then(|it| it.trim().parse().ok()).expect("a pid");
-        hold(Site {
+        hold(&Site {
             name: "Redis",
             direct: url.clone(),
             url,
             servers: vec![Box::new(move || vec![pid])],
+            connections: None,
             simulated: None,
         });
     }
     if wanted("simulated") {
-        let server = postgres_server::Server::start(&limit);
-        let database = server.database();
-        let pooler = Pooler::start(&server);
-        let (pid, own) = (server.pid().cast_unsigned(), pooler.process.id());
-        hold(Site {
-            name: "Simulated holders on PostgreSQL, through PgBouncer with 20 connections",
-            url: pooler.url(&database.name),
-            direct: database.url(),
-            servers: vec![
-                Box::new(move || with_children(pid)),
-                Box::new(move || vec![own]),
-            ],
-            simulated: Some(SIMULATED),
-        });
+        let name = "Simulated holders on PostgreSQL, through PgBouncer with 20 connections";
+        through_pooler(name, Some(SIMULATED), &mut hold);
     }
+}
+
+fn through_pooler(name: &'static str, simulated: Option<usize>, hold: &mut impl FnMut(&Site<'_>)) {
+    let server = postgres_server::Server::start(&["max_connections = 100", "fsync = on"]);
+    let database = server.database();
+    let pooler = Pooler::start(&server);
+    let (pid, own) = (server.pid().cast_unsigned(), pooler.process.id());
+    hold(&Site {
+        name,
+        url: pooler.url(&database.name),
+        direct: database.url(),
+        servers: vec![
+            Box::new(move || with_children(pid)),
+            Box::new(move || vec![own]),
+        ],
+        connections: None,
+        simulated,
+    });
 }
 
 fn with_children(pid: u32) -> Vec<u32> {

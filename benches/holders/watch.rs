@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use tokenrun::store::Store;
 use tokenrun::store::open::Opening;
 use tokenrun::store::url::StoreUrl;
+use tokenrun::store::{RunQuery, Store};
+use tokenrun::token::Outcome;
 
 use crate::common::processes::processor_seconds;
 use crate::sites::Site;
@@ -19,7 +20,7 @@ pub(crate) const HEARTBEAT: Duration = Duration::from_secs(10);
 const PATIENCE: Duration = Duration::from_secs(180);
 
 pub(crate) struct Watch<'a> {
-    site: &'a Site,
+    site: &'a Site<'a>,
     store: Box<dyn Store>,
 }
 
@@ -32,6 +33,8 @@ pub(crate) struct Seen {
     /// The server's share of a processor.
     server: f64,
     heartbeats_a_second: f64,
+    /// The most connections at once.
+    connections: usize,
 }
 
 impl Seen {
@@ -41,7 +44,7 @@ impl Seen {
     }
 
     /// Prints the costs, which have no bound.
-    pub(crate) fn print(&self, site: &Site) {
+    pub(crate) fn print(&self, site: &Site<'_>) {
         println!(
             "| heartbeats a second | {:.0} | |",
             self.heartbeats_a_second
@@ -53,6 +56,9 @@ impl Seen {
             );
             let each = 1e3 * self.server / self.heartbeats_a_second;
             println!("| a heartbeat, in the server | {each:.2} ms of a processor | |");
+        }
+        if site.connections.is_some() {
+            println!("| connections at once, at most | {} | |", self.connections);
         }
     }
 }
@@ -70,7 +76,7 @@ pub(crate) fn open(url: &str, timeout: Duration) -> Box<dyn Store> {
 }
 
 impl<'a> Watch<'a> {
-    pub(crate) fn new(site: &'a Site) -> Self {
+    pub(crate) fn new(site: &'a Site<'a>) -> Self {
         let store = open(&site.direct, Duration::from_secs(30));
         Self { site, store }
     }
@@ -93,12 +99,14 @@ impl<'a> Watch<'a> {
 
     pub(crate) fn watch(&mut self, count: usize, watched: Duration) -> Seen {
         let (used, begun) = (self.server_seconds(), Instant::now());
-        let (mut fewest, mut oldest) = (count, Duration::ZERO);
+        let (mut fewest, mut oldest, mut connections) = (count, Duration::ZERO, 0);
         while begun.elapsed() < watched {
             std::thread::sleep(LOOK);
             let (held, age) = self.look();
             fewest = fewest.min(held);
             oldest = oldest.max(age);
+            let now = self.site.connections.as_ref().map_or(0, |count| count());
+            connections = connections.max(now);
         }
         let took = begun.elapsed().as_secs_f64();
         Seen {
@@ -106,6 +114,7 @@ impl<'a> Watch<'a> {
             oldest,
             server: (self.server_seconds() - used) / took,
             heartbeats_a_second: count as f64 / HEARTBEAT.as_secs_f64(),
+            connections,
         }
     }
 
@@ -114,6 +123,18 @@ impl<'a> Watch<'a> {
         (self.site.servers.iter())
             .map(|pids| pids().into_iter().map(processor_seconds).sum::<f64>())
             .sum()
+    }
+
+    /// How many runs the store says succeeded, but for the one that made the tables.
+    pub(crate) fn succeeded(&mut self) -> usize {
+        let query = RunQuery {
+            outcomes: vec![Outcome::Succeeded],
+            ..RunQuery::default()
+        };
+        let runs = self.store.runs(&query).expect("the store answers");
+        runs.iter()
+            .filter(|run| run.group.as_str() != "first")
+            .count()
     }
 
     /// Losses and takeovers of all groups.

@@ -83,7 +83,7 @@ pub fn drive(
     };
     let mut pending = match first.look_or_end(&mut |note| listener.hear(note, false))? {
         Looked::Over(ending) => {
-            // As below.
+            // The process ends now: closing the store would only cost work.
             std::mem::forget(store);
             return Ok((ending, None));
         }
