@@ -252,7 +252,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__check)
-            opts="-g -s -q -h --group --store --store-file --config --for --succeeded-within --runtime-file --json --quiet --help"
+            opts="-g -s -q -h --group --all --store --store-file --config --for --succeeded-within --runtime-file --json --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

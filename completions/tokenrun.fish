@@ -148,14 +148,15 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -l failback -
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -l utc -d 'Times in UTC, given and shown, instead of the zone of this host (TZ)'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -l json -d 'An array of one JSON object instead of sentences'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -s g -l group -d 'The group, or a pattern such as \'etl-*\'; can be repeated' -r -f -a "(__fish_tokenrun_groups)"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -l for -d 'The lease must be good for this much longer [default: 0]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -l succeeded-within -d 'For monitoring: whether a run on any node has succeeded in this time' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -l runtime-file -d 'The runtime file of tokenrun hold [default: the file that hold writes for this group]' -r -F
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -l json -d 'An array of one JSON object on stdout'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -l all -d 'Every group of the store'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -l json -d 'An array of JSON objects on stdout, one for each group'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -s q -l quiet -d 'Print only what is wrong; twice: print nothing, only the exit code tells'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -s g -l group -d 'The group: what must be on one node at a time' -r -f -a "(__fish_tokenrun_groups)"

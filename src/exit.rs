@@ -45,7 +45,7 @@ const fn meaning(code: u8, text: &'static str) -> Meaning {
 pub const MEANINGS: [Meaning; 13] = [
     meaning(
         NOTHING,
-        "`tokenrun output`: no output of that run is stored. `tokenrun check --succeeded-within`: no run has succeeded in that time.",
+        "`tokenrun output`: no output of that run is stored. `tokenrun check --succeeded-within`: no run has succeeded in that time, or the group is unknown.",
     ),
     meaning(USAGE, "The command line can't be understood."),
     meaning(
@@ -109,6 +109,17 @@ impl Exit {
             Self::Signal(signal) => of_signal(signal),
         }
     }
+
+    /// The worse of two ends: an error counts more than "not now", which counts more than success.
+    #[must_use]
+    pub fn worse(self, other: Self) -> Self {
+        let rank = |exit: Self| match exit.code() {
+            0 => (0, 0),
+            NOT_NOW => (1, 0),
+            code => (2, code),
+        };
+        std::cmp::max_by_key(self, other, |exit| rank(*exit))
+    }
 }
 
 /// 128 + N, as shells report a death by signal N.
@@ -136,5 +147,16 @@ mod tests {
         assert_eq!(Exit::Signal(15).code(), 143);
         assert_eq!(of_signal(64), 192);
         assert_eq!(Exit::Code(3).code(), 3);
+    }
+
+    #[test]
+    fn an_error_is_worse_than_not_now_which_is_worse_than_success() {
+        let order = [0, NOT_NOW, NOTHING, UNAVAILABLE].map(Exit::Code);
+        for (at, one) in order.into_iter().enumerate() {
+            for other in order.into_iter().skip(at) {
+                assert_eq!(one.worse(other), other);
+                assert_eq!(other.worse(one), other);
+            }
+        }
     }
 }

@@ -5,24 +5,32 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::json::millis;
-use super::message::{Level, Message};
+use super::message::Message;
 use super::printable::quoted;
 use super::rfc3339;
 use crate::duration::rounded;
 use crate::token::{Fence, GroupName, ResourceName, Row, RunRecord, StoreTime};
 
-/// The answer to "may this node run now", as `check --json` shows it.
+/// One group's answer, as `check --json` shows it.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum Shown<'a> {
+    MayRun(Answer<'a>),
+    Succeeded(Succeeded),
+}
+
+/// The answer to "may this node run now".
 #[derive(Debug, Serialize)]
 pub struct Answer<'a> {
     pub group: &'a str,
     /// True if it may.
     pub may_run: bool,
-    /// The reason if not: `not_held`, `not_ours`, `revoked` or `ends_too_soon`.
+    /// The reason if not: `not_held`, `not_ours`, `revoked`, `ends_too_soon` or `unknown_group`.
     pub why_not: Option<&'static str>,
     /// The client that holds the token.
     pub client: Option<&'a str>,
     /// The fencing token.
-    pub fence: i64,
+    pub fence: Option<i64>,
     /// How long the holder may trust its lease, at least.
     pub trusted_for_ms: u64,
     /// The requested time.
@@ -43,9 +51,22 @@ impl<'a> Answer<'a> {
             may_run: why_not.is_none(),
             why_not,
             client: row.client_bound().map(|client| client.as_str()),
-            fence: row.fence.0,
+            fence: Some(row.fence.0),
             trusted_for_ms: millis(left),
             needed,
+        }
+    }
+
+    /// The answer for a group that the store does not have.
+    pub const fn unknown(group: &'a str, why_not: &'static str) -> Self {
+        Self {
+            group,
+            may_run: false,
+            why_not: Some(why_not),
+            client: None,
+            fence: None,
+            trusted_for_ms: 0,
+            needed: Duration::ZERO,
         }
     }
 
@@ -64,35 +85,35 @@ impl<'a> Answer<'a> {
             ),
             Some(_) => format!("{group} is held by another session, of {client}"),
         };
-        let (level, event) = match self.why_not {
-            None => (Level::Detail, "may_run"),
-            Some(why) => (Level::Info, why),
+        let event = match self.why_not {
+            None => "may_run",
+            Some(why) => why,
         };
-        Message::new(level, event, text)
+        Message::info(event, text)
     }
 }
 
-/// The last success of a group, as `check --succeeded-within --json` shows it.
+/// The last success of a group, with `--succeeded-within`.
 #[derive(Debug, Serialize)]
-pub struct Succeeded<'a> {
-    pub group: &'a str,
+pub struct Succeeded {
+    pub group: String,
     /// True if a run has succeeded within that time.
     pub succeeded: bool,
     /// When the last known successful run ended.
     pub last_success_at: Option<String>,
     /// The run's client.
-    pub client: Option<&'a str>,
+    pub client: Option<String>,
 }
 
-impl<'a> Succeeded<'a> {
+impl Succeeded {
     /// The answer from the last run that succeeded.
-    pub fn of(group: &'a GroupName, last: Option<&'a RunRecord>, succeeded: bool) -> Self {
+    pub fn of(group: &str, last: Option<&RunRecord>, succeeded: bool) -> Self {
         let ended = last.and_then(|run| run.ended_at);
         Self {
-            group: group.as_str(),
+            group: group.to_owned(),
             succeeded,
             last_success_at: ended.map(rfc3339),
-            client: last.map(|run| run.client.as_str()),
+            client: last.map(|run| run.client.to_string()),
         }
     }
 }
@@ -103,7 +124,7 @@ pub fn succeeded(run: &RunRecord, now: &StoreTime, store: &str) -> Message {
     let ago = now.stamp.wall.since(ended).unwrap_or_default();
     let (group, client, ago) = (quoted(run.group.as_str()), &run.client, rounded(ago));
     let text = format!("{group} in {store} succeeded on {client} {ago} ago");
-    Message::detail("succeeded", text)
+    Message::info("succeeded", text)
 }
 
 /// The message that no run has succeeded.

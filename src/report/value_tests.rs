@@ -366,7 +366,7 @@ fn a_key_is_shown_with_each_value_in_its_place() {
 fn the_last_success_is_shown_as_its_run() {
     let last = record("n1", HOUR, 30 * 60_000, Outcome::Succeeded);
     let group = GroupName::new("backup").unwrap();
-    let shown = serde_json::to_value(Succeeded::of(&group, Some(&last), true)).unwrap();
+    let shown = serde_json::to_value(Succeeded::of(group.as_str(), Some(&last), true)).unwrap();
     let ended = "2026-09-21T15:43:20.000Z";
     let expected =
         json!({ "group": "backup", "succeeded": true, "last_success_at": ended, "client": "n1" });

@@ -1,4 +1,4 @@
-//! `tokenrun check`: whether this node may run now, and whether a run has succeeded.
+//! `tokenrun check`: whether this node may run now, and whether a run has succeeded, for one group or many.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,7 +8,8 @@ use clap::{ArgAction, Args};
 
 use super::hold::default_runtime_file;
 use super::hold::stand_in::unusable;
-use super::shared::groups::unknown_group;
+use super::shared::failure::{Reported, code_of, reported};
+use super::shared::groups::{UNKNOWN_GROUP, Vain, selected, unknown_group};
 use super::shared::node::{about, runs_inside};
 use super::shared::options::{LogOptions, StoreOptions};
 use super::shared::stores::known_store;
@@ -16,23 +17,29 @@ use super::shared::terminal::print_json;
 use super::shared::{Action, Context};
 use crate::cli::{Unusable, values};
 use crate::exit::{self, Exit};
-use crate::report::check::{Answer, Succeeded, not_succeeded, succeeded};
-use crate::report::log::{Log, Style};
+use crate::report::check::{Answer, Shown, Succeeded, not_succeeded, succeeded};
+use crate::report::log::Style;
+use crate::report::message::Message;
 use crate::run::runtime_file::held_session;
-use crate::store::{Reading, RunQuery, Store};
+use crate::store::{Reading, RunQuery, Store, Unreadable};
 use crate::sys::clock::LocalClock;
 use crate::token::timing::margin_of;
-use crate::token::{GroupName, Outcome, Row, SessionId, StoreTime};
+use crate::token::{GroupName, GroupPattern, Groups, Outcome, Row, SessionId, StoreTime};
 
 /// The exit code of a monitoring question whose answer is no.
 const NO: u8 = 1;
 
 /// Check whether this node may run now, or whether a run has succeeded
+///
+/// Each group gets a line, and the worst answer is the exit code.
 #[derive(Debug, Args)]
 pub(super) struct Check {
-    /// The group
-    #[arg(short, long, value_name = "NAME", value_parser = values::group)]
-    group: GroupName,
+    /// The group, or a pattern such as 'etl-*'; can be repeated
+    #[arg(short, long, value_name = "NAME", value_parser = values::pattern, required_unless_present = "all")]
+    group: Vec<GroupPattern>,
+    /// Every group of the store
+    #[arg(long, conflicts_with = "group")]
+    all: bool,
     #[command(flatten)]
     store: StoreOptions,
     /// The lease must be good for this much longer [default: 0]
@@ -44,7 +51,7 @@ pub(super) struct Check {
     /// The runtime file of tokenrun hold [default: the file that hold writes for this group]
     #[arg(long, value_name = "FILE", env = "TOKENRUN_RUNTIME_FILE")]
     runtime_file: Option<PathBuf>,
-    /// An array of one JSON object on stdout
+    /// An array of JSON objects on stdout, one for each group
     #[arg(long)]
     json: bool,
     /// Print only what is wrong; twice: print nothing, only the exit code tells
@@ -67,43 +74,162 @@ impl Action for Check {
         LogOptions::of_quiet(self.quiet).style()
     }
 
-    /// An unknown group ends it with exit code 75, as any other no.
+    /// An unknown group ends it as any other no. A group whose token can't be read keeps no other from
+    /// being checked.
     fn run(&self, context: &mut Context<'_>) -> Result<Exit> {
         let log = &mut *context.log;
-        log.about(about(&self.group));
+        let wanted: Groups = self.group.clone().into();
+        if let Some(group) = wanted.single() {
+            log.about(about(group));
+        }
         let mut store = known_store(&self.store, log)?;
-        let agents = self.agents_session()?;
         let clock = LocalClock::start();
-        let Reading { row, now, .. } = store.read(&self.group)?;
-        let Some(row) = row else {
-            let mut failure = unknown_group(store.name(), &self.group);
-            failure.code = exit::NOT_NOW;
-            return Err(failure.into());
-        };
-        if let Some(within) = self.succeeded_within {
-            return has_succeeded(store.as_mut(), self, &now, within, log);
+        let seen = Seen::in_store(store.as_mut(), &wanted)?;
+        let mut answers = Vec::new();
+        for row in &seen.rows {
+            let answer = match self.succeeded_within {
+                Some(within) => has_succeeded(store.as_mut(), row, &seen.now, within),
+                None => self.may_run(row, &seen.now, &clock, store.name()),
+            };
+            match answer {
+                Err(error) if code_of(&error) == exit::UNAVAILABLE => return Err(error),
+                Err(error) => answers.push(Checked::failed(&row.group, &error)),
+                Ok(answer) => answers.push(answer),
+            }
         }
-        let needed = self.lasts.unwrap_or_default();
-        let session = runs_inside(&row).or(agents.filter(|it| row.session() == Some(it)));
-        let left = trusted_for(&row, &now).saturating_sub(clock.now().0);
-        let why_not = why_not(&row, session.as_ref(), left, needed);
-        let answer = Answer::of(&row, why_not, left, needed);
-        log.write(&answer.message(store.name()), false);
+        answers.extend(seen.unreadable.iter().map(Checked::unreadable));
+        answers.extend(seen.vain.iter().map(|vain| self.in_vain(vain)));
+        let mut exit = Exit::OK;
+        for answer in &answers {
+            if let Some(group) = &answer.group {
+                log.about(about(group));
+            }
+            log.write(&answer.message, false);
+            exit = exit.worse(answer.exit);
+        }
         if self.json {
-            print_json(&[&answer])?;
+            let shown = answers.iter().filter_map(|it| it.shown.as_ref());
+            print_json(&shown.collect::<Vec<_>>())?;
         }
-        Ok(match why_not {
-            None => Exit::OK,
-            Some(_) => Exit::Code(exit::NOT_NOW),
+        Ok(exit)
+    }
+}
+
+/// What the store has of the groups in question.
+struct Seen {
+    now: StoreTime,
+    rows: Vec<Row>,
+    unreadable: Vec<Unreadable>,
+    vain: Vec<Vain>,
+}
+
+impl Seen {
+    fn in_store(store: &mut dyn Store, wanted: &Groups) -> Result<Self> {
+        if let Some(group) = wanted.single() {
+            let Reading { row, now, .. } = store.read(group)?;
+            let unknown = || Vain {
+                named: group.to_string(),
+                failure: unknown_group(store.name(), group),
+            };
+            return Ok(Self {
+                now,
+                vain: row.is_none().then(unknown).into_iter().collect(),
+                rows: row.into_iter().collect(),
+                unreadable: Vec::new(),
+            });
+        }
+        let listing = store.list()?;
+        let vain = selected(&listing, wanted, store.name()).vain;
+        let (rows, unreadable) = (listing.rows.into_iter(), listing.unreadable.into_iter());
+        Ok(Self {
+            now: listing.now,
+            rows: rows.filter(|it| wanted.has(it.group.as_str())).collect(),
+            unreadable: unreadable.filter(|it| wanted.has(&it.group)).collect(),
+            vain,
         })
     }
 }
 
+/// The answer for one group.
+struct Checked<'a> {
+    group: Option<GroupName>,
+    message: Message,
+    shown: Option<Shown<'a>>,
+    exit: Exit,
+}
+
+impl Checked<'_> {
+    fn failed(group: &GroupName, error: &anyhow::Error) -> Self {
+        let Reported { code, message } = reported(error);
+        Self {
+            group: Some(group.clone()),
+            message,
+            shown: None,
+            exit: Exit::Code(code),
+        }
+    }
+
+    fn unreadable(unreadable: &Unreadable) -> Self {
+        let Reported { code, message } = reported(&unreadable.error.clone().into());
+        Self {
+            group: GroupName::new(&unreadable.group).ok(),
+            message,
+            shown: None,
+            exit: Exit::Code(code),
+        }
+    }
+}
+
 impl Check {
+    /// The answer to "may this process run now".
+    fn may_run<'a>(
+        &self,
+        row: &'a Row,
+        now: &StoreTime,
+        clock: &LocalClock,
+        store: &str,
+    ) -> Result<Checked<'a>> {
+        let agents = self.agents_session(&row.group)?;
+        let needed = self.lasts.unwrap_or_default();
+        let session = runs_inside(row).or(agents.filter(|it| row.session() == Some(it)));
+        let left = trusted_for(row, now).saturating_sub(clock.now().0);
+        let why_not = why_not(row, session.as_ref(), left, needed);
+        let answer = Answer::of(row, why_not, left, needed);
+        Ok(Checked {
+            group: Some(row.group.clone()),
+            message: answer.message(store),
+            shown: Some(Shown::MayRun(answer)),
+            exit: match why_not {
+                None => Exit::OK,
+                Some(_) => Exit::Code(exit::NOT_NOW),
+            },
+        })
+    }
+
+    /// The answer for what no group is.
+    fn in_vain<'a>(&self, vain: &'a Vain) -> Checked<'a> {
+        let (shown, code) = match self.succeeded_within {
+            Some(_) => (
+                Shown::Succeeded(Succeeded::of(&vain.named, None, false)),
+                NO,
+            ),
+            None => (
+                Shown::MayRun(Answer::unknown(&vain.named, UNKNOWN_GROUP)),
+                exit::NOT_NOW,
+            ),
+        };
+        Checked {
+            group: GroupName::new(&vain.named).ok(),
+            message: vain.failure.message(),
+            shown: Some(shown),
+            exit: Exit::Code(code),
+        }
+    }
+
     /// The session that an agent on this host holds, as its runtime file proves it.
-    fn agents_session(&self) -> Result<Option<SessionId>> {
+    fn agents_session(&self, group: &GroupName) -> Result<Option<SessionId>> {
         // Where there is no place for such a file, there is none.
-        let by_default = || default_runtime_file(&self.group).ok();
+        let by_default = || default_runtime_file(group).ok();
         let path = self.runtime_file.clone().or_else(by_default);
         match path.as_deref().map(|path| (path, held_session(path))) {
             Some((path, Err(error))) if self.runtime_file.is_some() => {
@@ -144,15 +270,15 @@ fn trusted_for(row: &Row, now: &StoreTime) -> Duration {
         .saturating_sub(age)
 }
 
-fn has_succeeded(
+/// The answer to "has a run succeeded in this time".
+fn has_succeeded<'a>(
     store: &mut dyn Store,
-    options: &Check,
+    row: &Row,
     now: &StoreTime,
     within: Duration,
-    log: &mut Log,
-) -> Result<Exit> {
+) -> Result<Checked<'a>> {
     let query = RunQuery {
-        group: Some(options.group.clone()),
+        group: Some(row.group.clone()),
         outcomes: vec![Outcome::Succeeded],
         limit: Some(1),
         ..RunQuery::default()
@@ -162,11 +288,13 @@ fn has_succeeded(
     let recent = ended_at.is_some_and(|at| at >= now.wall_before(within));
     let message = match (&last, recent) {
         (Some(run), true) => succeeded(run, now, store.name()),
-        _ => not_succeeded(&options.group, last.as_ref(), within, store.name()),
+        _ => not_succeeded(&row.group, last.as_ref(), within, store.name()),
     };
-    log.write(&message, false);
-    if options.json {
-        print_json(&[Succeeded::of(&options.group, last.as_ref(), recent)])?;
-    }
-    Ok(if recent { Exit::OK } else { Exit::Code(NO) })
+    let shown = Succeeded::of(row.group.as_str(), last.as_ref(), recent);
+    Ok(Checked {
+        group: Some(row.group.clone()),
+        message,
+        shown: Some(Shown::Succeeded(shown)),
+        exit: if recent { Exit::OK } else { Exit::Code(NO) },
+    })
 }

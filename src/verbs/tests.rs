@@ -371,12 +371,13 @@ fn a_group_that_could_be_a_pattern_is_refused_where_one_is_meant() {
         for line in [
             &["tokenrun", "-g", name, "--", "x"][..],
             &["tokenrun", "hold", "-g", name],
-            &["tokenrun", "check", "-g", name],
             &["tokenrun", "once", "forget", "-g", name, "key"],
         ] {
             assert!(refused(line).contains("a group's name has none"));
         }
-        assert!(parsed(&["tokenrun", "pause", "-g", name]).is_ok());
+        for verb in ["pause", "check"] {
+            assert!(parsed(&["tokenrun", verb, "-g", name]).is_ok());
+        }
     }
 }
 

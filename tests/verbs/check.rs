@@ -9,6 +9,10 @@ stories!(
     a_revoked_session_may_not_run_on,
     monitoring_learns_whether_a_run_has_succeeded,
     an_unknown_group_is_a_no,
+    many_groups_are_checked_at_once_and_the_worst_answer_counts,
+    ;
+    about tables:
+    a_token_that_can_not_be_read_keeps_no_other_from_being_checked,
 );
 
 /// The question, as words for a shell.
@@ -68,7 +72,11 @@ fn monitoring_learns_whether_a_run_has_succeeded(site: &Site) {
         .with_code(1)
         .says(&["no run of \"job\"", "1day 2h", "history knows of none"]);
     site.run("node-b").job(&["true"]).end().with_code(0);
-    let ended = within("26h").with_code(0);
+    within("26h")
+        .with_code(0)
+        .says(&["\"job\"", "succeeded on node-b"]);
+    let quiet = site.verb(&["check", "-q", "-g", GROUP, "--succeeded-within", "26h"]);
+    let ended = quiet.end().with_code(0);
     assert_eq!(ended.messages(), Vec::<&str>::new());
     let ended = until("the success is old", || {
         let ended = within("300ms");
@@ -101,7 +109,8 @@ fn an_unknown_group_is_a_no(site: &Site) {
     let none = site.verb(&["check", "-g", "nigthly"]).end().with_code(75);
     none.says(&["no group \"nigthly\""]);
     let words = ["check", "-g", "nigthly", "--succeeded-within", "1h"];
-    site.verb(&words).end().with_code(75);
+    let none = site.verb(&words).end().with_code(1);
+    none.says(&["no group \"nigthly\""]);
     let words = [
         "check",
         "-g",
@@ -112,4 +121,53 @@ fn an_unknown_group_is_a_no(site: &Site) {
         "1m",
     ];
     site.verb(&words).end().with_code(64);
+}
+
+fn many_groups_are_checked_at_once_and_the_worst_answer_counts(site: &Site) {
+    for group in ["etl-1", "etl-2"] {
+        site.short_in(group).end().with_code(0);
+    }
+    let failing = site.in_group("web", "b").script("exit 3");
+    failing.end().with_code(3);
+    let check = |words: &str| {
+        let words: Vec<&str> = words.split(' ').collect();
+        site.verb(&["check", "--succeeded-within=1h"])
+            .with(&words)
+            .end()
+    };
+    let both = check("-g etl-1 -g etl-2").with_code(0);
+    both.tells(&["\"etl-1\"", "succeeded on"]);
+    assert_eq!(both.messages().len(), 2, "{both:?}");
+    assert_eq!(check("-g etl-*").with_code(0).messages().len(), 2);
+    let all = check("--all --json").with_code(1);
+    let shown: Vec<_> = all.json().as_array().unwrap().clone();
+    let answers = shown
+        .iter()
+        .map(|it| (it["group"].clone(), it["succeeded"].clone()));
+    let answers: Vec<_> = answers.collect();
+    let expected = [("etl-1", true), ("etl-2", true), ("web", false)];
+    assert_eq!(answers, expected.map(|(name, it)| (name.into(), it.into())));
+    // What is named in vain is trouble, and hides no other.
+    let vain = check("-g etl-1 -g nigthly -g x* --json").with_code(1);
+    vain.tells(&["\"etl-1\"", "no group \"nigthly\"", "matches \"x*\""]);
+    assert_eq!(vain.json().as_array().unwrap().len(), 3);
+    // The other question takes many groups, too.
+    let may = site.verb(&["check", "--all", "-g", "web"]).end();
+    may.with_code(64);
+    let may = site.verb(&["check", "-g", "etl-?", "-g", "web", "--json"]);
+    let may = may.end().with_code(75);
+    assert_eq!(may.messages().len(), 3, "{may:?}");
+    assert_eq!(may.json()[2]["why_not"], "not_held");
+}
+
+fn a_token_that_can_not_be_read_keeps_no_other_from_being_checked(site: &Site) {
+    for group in ["a", "z"] {
+        site.short_in(group).end().with_code(0);
+    }
+    site.set_in_document("tokens", "keep_ms", "-1", "token_group = 'a'");
+    let words = ["check", "--all", "--succeeded-within=1h", "--json"];
+    let ended = site.verb(&words).end().with_code(78);
+    ended.tells(&["keep_ms", "\"z\""]);
+    assert_eq!(ended.json()[0]["group"], "z");
+    assert_eq!(ended.json()[0]["succeeded"], true);
 }

@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use super::super::names::is_known;
 use super::super::shared::failure::{Failure, code_of, reported};
-use super::super::shared::groups::{all_of, known_row, unknown_group};
+use super::super::shared::groups::{self, known_row};
 use super::super::shared::node::about;
 use super::super::shared::options::RecordOptions;
 use super::super::shared::terminal::{self, agrees, print_json};
@@ -15,7 +15,6 @@ use super::one::{Done, Wish, act_on};
 use crate::exit::{self, Exit};
 use crate::report::acts::{aborted, for_stranger, many, stranger};
 use crate::report::log::Log;
-use crate::report::printable::quoted;
 use crate::run::machine::Wait;
 use crate::store::Store;
 use crate::token::{Actor, ClientId, GroupName, Groups};
@@ -91,7 +90,7 @@ pub(crate) fn act_on_each(
         match act_on(store, group, &order.wish, actor, log) {
             Ok(acted) => {
                 done.extend(acted.performed);
-                exit = worse(exit, acted.exit);
+                exit = exit.worse(acted.exit);
                 awaited.extend(acted.effect.map(|effect| Awaited {
                     group: group.clone(),
                     effect,
@@ -100,7 +99,7 @@ pub(crate) fn act_on_each(
             Err(error) if groups.len() == 1 => return Err(error),
             Err(error) => {
                 log.write(&reported(&error).message, false);
-                exit = worse(exit, Exit::Code(code_of(&error)));
+                exit = exit.worse(Exit::Code(code_of(&error)));
                 let left = groups.len() - at - 1;
                 if code_of(&error) == exit::UNAVAILABLE && left > 0 {
                     log.write(&aborted(left, store.name()), false);
@@ -119,17 +118,7 @@ pub(crate) fn act_on_each(
         let shown: Vec<_> = done.iter().map(Done::shown).collect();
         print_json(&shown)?;
     }
-    Ok(worse(exit, waited?))
-}
-
-/// The worse of two ends: an error counts more than "not now", which counts more than success.
-fn worse(one: Exit, other: Exit) -> Exit {
-    let rank = |exit: Exit| match exit.code() {
-        0 => (0, 0),
-        exit::NOT_NOW => (1, 0),
-        code => (2, code),
-    };
-    std::cmp::max_by_key(one, other, |exit| rank(*exit))
+    Ok(exit.worse(waited?))
 }
 
 /// The failure of a request that has changed none of its groups.
@@ -150,33 +139,11 @@ fn selected(store: &mut dyn Store, order: &Order<'_>) -> Result<Vec<GroupName>> 
         None => {}
     }
     let listing = store.list()?;
-    let all = all_of(&listing);
-    if let Some(missing) = wanted.names().find(|name| !all.contains(*name)) {
-        return Err(unchanged(unknown_group(store.name(), missing)).into());
+    let selected = groups::selected(&listing, wanted, store.name());
+    match selected.vain.into_iter().next() {
+        Some(vain) => Err(unchanged(vain.failure).into()),
+        None => Ok(selected.groups),
     }
-    let patterns = match wanted {
-        Groups::All => &[],
-        Groups::Matching(patterns) => patterns.as_slice(),
-    };
-    let vain = patterns
-        .iter()
-        .find(|pattern| !all.iter().any(|group| pattern.matches(group.as_str())));
-    if let Some(vain) = vain {
-        let text = format!(
-            "no group of the store {} matches {}; tokenrun status lists those that it has",
-            store.name(),
-            quoted(vain.as_str())
-        );
-        return Err(unchanged(Failure::new(exit::CONFIG, "unknown_group", text)).into());
-    }
-    if all.is_empty() {
-        let text = format!("the store {} has no group yet", store.name());
-        return Err(Failure::new(exit::CONFIG, "unknown_group", text).into());
-    }
-    Ok(all
-        .into_iter()
-        .filter(|it| wanted.has(it.as_str()))
-        .collect())
 }
 
 /// Asks what has to be asked before anything is changed. Off a terminal a stranger is warned of.

@@ -7,18 +7,67 @@ use crate::exit;
 use crate::report::printable::quoted;
 use crate::store::{Listing, Store, Unreadable};
 use crate::token::operator::EVERY_GROUP;
-use crate::token::{GroupName, Groups, Memory, Row};
+use crate::token::{GroupName, GroupPattern, Groups, Memory, Row};
+
+/// The event of a group that the store does not have, as JSON names it.
+pub(crate) const UNKNOWN_GROUP: &str = "unknown_group";
 
 /// Refuses names of groups that have never been seen. A pattern may match nothing.
 pub(crate) fn known(listing: &Listing, groups: &Groups, store: &str) -> Result<()> {
-    let is_known = |name: &&GroupName| {
-        let readable = listing.rows.iter().any(|row| row.group == **name);
-        let unreadable = listing.unreadable.iter();
-        readable || unreadable.into_iter().any(|it| it.group == name.as_str())
-    };
-    match groups.names().find(|name| !is_known(name)) {
+    let all = all_of(listing);
+    match groups.names().find(|name| !all.contains(name)) {
         Some(name) => Err(unknown_group(store, name).into()),
         None => Ok(()),
+    }
+}
+
+/// The groups that a request selects, and what it names in vain.
+pub(crate) struct Selected {
+    pub(crate) groups: Vec<GroupName>,
+    pub(crate) vain: Vec<Vain>,
+}
+
+/// A name or a pattern without a group, or `*` for all groups of a store without any.
+pub(crate) struct Vain {
+    pub(crate) named: String,
+    pub(crate) failure: Failure,
+}
+
+/// Selects groups where each name and each pattern must stand for one at least.
+pub(crate) fn selected(listing: &Listing, wanted: &Groups, store: &str) -> Selected {
+    let all = all_of(listing);
+    let vain = match wanted {
+        Groups::All if all.is_empty() => vec![Vain {
+            named: EVERY_GROUP.to_owned(),
+            failure: no_group(format!("the store {store} has no group yet")),
+        }],
+        Groups::All => Vec::new(),
+        Groups::Matching(patterns) => {
+            let matches = |it: &GroupPattern| all.iter().any(|group| it.matches(group.as_str()));
+            let vain = patterns.iter().filter(|it| !matches(it));
+            vain.map(|it| Vain::of(it, store)).collect()
+        }
+    };
+    let is_wanted = |it: &GroupName| wanted.has(it.as_str());
+    Selected {
+        groups: all.into_iter().filter(is_wanted).collect(),
+        vain,
+    }
+}
+
+impl Vain {
+    fn of(pattern: &GroupPattern, store: &str) -> Self {
+        let failure = pattern.name().map_or_else(
+            || {
+                let pattern = quoted(pattern.as_str());
+                no_group(format!(
+                    "no group of the store {store} matches {pattern}; tokenrun status lists those that it has"
+                ))
+            },
+            |name| unknown_group(store, name),
+        );
+        let named = pattern.as_str().to_owned();
+        Self { named, failure }
     }
 }
 
@@ -53,12 +102,12 @@ pub(crate) fn every_group() -> Result<GroupName> {
 
 /// The failure of a verb whose group has never been seen.
 pub(crate) fn unknown_group(store: &str, group: &GroupName) -> Failure {
-    Failure::new(
-        exit::CONFIG,
-        "unknown_group",
-        format!(
-            "the store {store} has no group {}; tokenrun status lists those that it has",
-            quoted(group.as_str())
-        ),
-    )
+    no_group(format!(
+        "the store {store} has no group {}; tokenrun status lists those that it has",
+        quoted(group.as_str())
+    ))
+}
+
+fn no_group(text: String) -> Failure {
+    Failure::new(exit::CONFIG, UNKNOWN_GROUP, text)
 }
