@@ -2,6 +2,7 @@
 //! parsers of values, errors and the topics of the help.
 
 mod explained;
+mod foreign;
 pub mod generated;
 mod given_time;
 pub mod keys;

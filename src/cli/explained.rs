@@ -5,6 +5,7 @@ use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use super::foreign;
 use super::unusable::{Unusable, set_by};
 use super::values::Refused;
 
@@ -51,10 +52,23 @@ fn asks_for_short_help(error: &clap::Error, arguments: &[OsString]) -> bool {
 
 fn one_line(error: &clap::Error, arguments: &[OsString], mut command: clap::Command) -> String {
     command.build();
+    if let Some(said) = foreign_verb(arguments, &command) {
+        return said;
+    }
     let command = innermost(&command, arguments);
-    let example = format!("as in {}", example(command));
+    let example = format!("as in {}", example_of(command));
     match (error.kind(), invalid(error)) {
         (ErrorKind::UnknownArgument, Some(word)) if word.starts_with('-') => {
+            let is_run = full_name(command) == "tokenrun";
+            let meant = is_run.then(|| foreign::option_meant(arguments, &word));
+            if let Some(theirs) = meant.flatten() {
+                let line = theirs.line(command);
+                let line = line.unwrap_or_else(|| theirs.example(&example_of(command)));
+                return format!(
+                    "unknown option {word}: {}; did you mean: {line}",
+                    theirs.why
+                );
+            }
             match near_option(command, &word) {
                 Some(near) => {
                     let near = with_value(command, &near);
@@ -87,6 +101,15 @@ fn one_line(error: &clap::Error, arguments: &[OsString], mut command: clap::Comm
             }
         }
     }
+}
+
+/// What is said to a verb of another tool.
+fn foreign_verb(arguments: &[OsString], command: &clap::Command) -> Option<String> {
+    let word = arguments.get(1)?.to_str()?;
+    let verb = command.find_subcommand(foreign::verb_meant(word)?)?;
+    let line = foreign::line_with_verb(arguments, command);
+    let line = line.unwrap_or_else(|| example_of(verb));
+    Some(format!("unknown command {word:?}; did you mean: {line}"))
 }
 
 /// The word before this one.
@@ -200,13 +223,13 @@ fn full_name(command: &clap::Command) -> &str {
 }
 
 /// A line of a command that works.
-fn example(command: &clap::Command) -> String {
+fn example_of(command: &clap::Command) -> String {
     let name = full_name(command);
     if name == "tokenrun" {
         return "tokenrun --group nightly -- /opt/etl/run.sh".to_owned();
     }
     if let Some(verb) = command.get_subcommands().next() {
-        return example(verb);
+        return example_of(verb);
     }
     let mut line = name.to_owned();
     for option in command.get_arguments() {
@@ -264,9 +287,10 @@ fn unexpected(command: &clap::Command, word: &str) -> String {
     let verbs = command.get_subcommands().filter(|verb| !verb.is_hide_set());
     let verbs: Vec<&str> = verbs.map(clap::Command::get_name).collect();
     let near = nearest(word, verbs.iter().copied());
+    let near = near.or_else(|| foreign::verb_meant(word));
     let name = full_name(command);
     if verbs.is_empty() {
-        return format!("unexpected {word:?}; as in {}", example(command));
+        return format!("unexpected {word:?}; as in {}", example_of(command));
     }
     let meant = near.map_or_else(String::new, |near| format!("; did you mean {name} {near}?"));
     let all = verbs.join(", ");
@@ -281,7 +305,7 @@ fn unexpected(command: &clap::Command, word: &str) -> String {
         ),
         _ => format!(
             "unexpected {word:?}{meant}; the commands are {all}, as in {}",
-            example(command)
+            example_of(command)
         ),
     }
 }

@@ -215,6 +215,74 @@ fn bad_input_gets_one_line_that_says_what_to_write() {
     assert!(refused(&["tokenrun", "-g", &long, "--", "job"]).contains("201"));
 }
 
+#[test]
+fn a_word_of_another_tool_gets_the_whole_line_to_type() {
+    for (line, meant) in [
+        ("stop -g x", "tokenrun revoke -g x"),
+        ("stop x", "tokenrun revoke -g x"),
+        (
+            "kill -g x -g y* --yes",
+            "tokenrun revoke -g x -g 'y*' --yes",
+        ),
+        ("kill -9 x", "tokenrun revoke --group nightly"),
+        ("cancel --all", "tokenrun revoke --all"),
+        ("ps", "tokenrun status"),
+        ("ps aux", "tokenrun status -g aux"),
+        ("ls --json", "tokenrun status --json"),
+        ("logs x", "tokenrun output -g x"),
+        ("logs -f x", "tokenrun output --group nightly"),
+        ("drain node-a", "tokenrun move --group nightly --to node-b"),
+        ("drain -g x --to b", "tokenrun move -g x --to b"),
+        ("unlock -g x --force", "tokenrun release -g x --force"),
+        (
+            "stop -s postgres://me:secret@db/jobs -g x",
+            "tokenrun revoke -s … -g x",
+        ),
+        ("-n -g x -- job -n", "tokenrun -g x -- job -n"),
+        ("-g x -n 3 -- job", "tokenrun -g x -- job"),
+        ("-g x -n=1 -- job", "tokenrun -g x -- job"),
+        ("-g x --nonblock -- job", "tokenrun -g x -- job"),
+        (
+            "-g x -w 10 -- job -w 9",
+            "tokenrun -g x --wait=10s -- job -w 9",
+        ),
+        ("-g x -w10 -- job", "tokenrun -g x --wait=10s -- job"),
+        ("-w 2m -g x -- job", "tokenrun -g x --wait=2m -- job"),
+        ("-w -g x -- job", "tokenrun -g x --wait -- job"),
+        (
+            "-w 5 /tmp/lock job",
+            "tokenrun --group nightly --wait=5s -- /opt/etl/run.sh",
+        ),
+        (
+            "-n /tmp/lock job",
+            "tokenrun --group nightly -- /opt/etl/run.sh",
+        ),
+    ] {
+        let line: Vec<&str> = ["tokenrun"].into_iter().chain(line.split(' ')).collect();
+        let text = refused(&line);
+        let said = text.split_once("; did you mean: ").map(|(_, line)| line);
+        assert_eq!(said, Some(meant), "{line:?}: {text}");
+        // It can be typed, and is understood.
+        if !meant.contains('…') {
+            let meant = meant.replace('\'', "");
+            let meant: Vec<&str> = meant.split(' ').collect();
+            assert!(parsed(&meant).is_ok(), "{meant:?}");
+        }
+    }
+    // After options it is rather a job without its --.
+    let text = refused(&["tokenrun", "-g", "x", "ls", "-l"]);
+    assert!(
+        text.contains("did you mean tokenrun status? a job goes after --"),
+        "{text}"
+    );
+    // A verb has its own options.
+    let text = refused(&["tokenrun", "status", "-n"]);
+    assert!(
+        text.starts_with("unknown option -n; tokenrun status --help"),
+        "{text}"
+    );
+}
+
 /// What an act's line orders.
 fn ordered<T>(line: &str, look: impl FnOnce(&Order<'_>) -> T) -> T {
     let words: Vec<&str> = line.split(' ').collect();
