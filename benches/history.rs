@@ -21,7 +21,7 @@ use tokenrun::store::open::Opening;
 use tokenrun::store::sqlite::SqliteStore;
 use tokenrun::store::url::StoreUrl;
 use tokenrun::store::{Retention, Store};
-use tokenrun::token::{Fence, GroupName, ResourceName};
+use tokenrun::token::{Fence, GroupName, OutputLimits, ResourceName};
 
 /// Rows of history.
 const ROWS: u32 = 1_000_000;
@@ -207,6 +207,10 @@ fn prune(store: &str, open: &(dyn Fn() -> Box<dyn Store> + Sync)) {
     let retention = Retention {
         history: month,
         once: month,
+        outputs: OutputLimits {
+            retain: month,
+            count: 100,
+        },
     };
     let batches = ROWS / tokenrun::store::PRUNE_BATCH;
     let over = AtomicBool::new(false);

@@ -110,7 +110,7 @@ _tokenrun() {
 
     case "${cmd}" in
         tokenrun)
-            opts="-g -E -q -v -s -h -V --group --wait --once --conflict-exit-code --timeout --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --leftovers --close-lock --capture --done-exit-code --on-success --on-failure --on-refused --hook-timeout --report --history-retain --label --once-retain --quiet --verbose --log-format --client-id --expected --failback --store --store-file --config --help --version status history output explain check hold pause resume move expect revoke release once fence init doctor settle distrust metrics page config completions man help"
+            opts="-g -E -q -v -s -h -V --group --wait --once --conflict-exit-code --timeout --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --leftovers --close-lock --capture --done-exit-code --on-success --on-failure --on-refused --hook-timeout --report --history-retain --output-retain --output-count --label --once-retain --quiet --verbose --log-format --client-id --expected --failback --store --store-file --config --help --version status history output explain check hold pause resume move expect revoke release once fence init doctor settle distrust metrics page config completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -205,6 +205,14 @@ _tokenrun() {
                     return 0
                     ;;
                 --history-retain)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output-retain)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output-count)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -316,7 +324,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__config)
-            opts="-g -E -q -v -s -h --group --wait --once --conflict-exit-code --timeout --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --leftovers --close-lock --capture --done-exit-code --on-success --on-failure --on-refused --hook-timeout --report --history-retain --label --once-retain --quiet --verbose --log-format --client-id --expected --failback --store --store-file --config --json --help"
+            opts="-g -E -q -v -s -h --group --wait --once --conflict-exit-code --timeout --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --leftovers --close-lock --capture --done-exit-code --on-success --on-failure --on-refused --hook-timeout --report --history-retain --output-retain --output-count --label --once-retain --quiet --verbose --log-format --client-id --expected --failback --store --store-file --config --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -411,6 +419,14 @@ _tokenrun() {
                     return 0
                     ;;
                 --history-retain)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output-retain)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output-count)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -898,7 +914,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__hold)
-            opts="-g -q -v -s -h --group --wait --on-change --runtime-file --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --history-retain --label --quiet --verbose --log-format --client-id --expected --failback --store --store-file --config --help"
+            opts="-g -q -v -s -h --group --wait --on-change --runtime-file --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --history-retain --output-retain --output-count --label --quiet --verbose --log-format --client-id --expected --failback --store --store-file --config --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -953,6 +969,14 @@ _tokenrun() {
                     return 0
                     ;;
                 --history-retain)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output-retain)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output-count)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_tokenrun_global_optspecs
-    string join \n g/group= wait= once= E/conflict-exit-code= timeout= heartbeat= takeover-after= keep= head-start= at-least= kill-grace= store-timeout= leftovers= close-lock capture= done-exit-code= on-success= on-failure= on-refused= hook-timeout= report= history-retain= label= once-retain= q/quiet v/verbose log-format= client-id= expected= failback s/store= store-file= config= h/help V/version
+    string join \n g/group= wait= once= E/conflict-exit-code= timeout= heartbeat= takeover-after= keep= head-start= at-least= kill-grace= store-timeout= leftovers= close-lock capture= done-exit-code= on-success= on-failure= on-refused= hook-timeout= report= history-retain= output-retain= output-count= label= once-retain= q/quiet v/verbose log-format= client-id= expected= failback s/store= store-file= config= h/help V/version
 end
 
 function __fish_tokenrun_needs_command
@@ -47,6 +47,8 @@ complete -c tokenrun -n "__fish_tokenrun_needs_command" -l on-refused -d 'A shel
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l hook-timeout -d 'How long a hook may take; then it is killed with every process that it has started [default: 10s]' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l report -d 'Write what happened to this file as JSON when the run has ended [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l history-retain -d 'How long the history is kept, at least [default: 30d]' -r
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -l output-retain -d 'How long captured outputs are kept, at least, but not longer than the history [default: 7d]' -r
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -l output-count -d 'How many captured outputs of a group are kept, at most [default: 100]' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l label -d 'A text that status and history show beside the run [default: none]' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l once-retain -d 'How long keys that are done are kept, at least [default: 400d]' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l log-format -d 'The format of messages on stderr' -r -f -a "text\t'Lines of text'
@@ -171,6 +173,8 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l at-least -d '
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l kill-grace -d 'Time between TERM and KILL when the job is ended [default: 10s]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l store-timeout -d 'How long one call of the store may take [default: 10s, at most a tenth of takeover-after]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l history-retain -d 'How long the history is kept, at least [default: 30d]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l output-retain -d 'How long captured outputs are kept, at least, but not longer than the history [default: 7d]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l output-count -d 'How many captured outputs of a group are kept, at most [default: 100]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l label -d 'A text that status and history show beside the run [default: none]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l log-format -d 'The format of messages on stderr' -r -f -a "text\t'Lines of text'
 json\t'One JSON object per line'"
@@ -404,6 +408,8 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l on-refused 
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l hook-timeout -d 'How long a hook may take; then it is killed with every process that it has started [default: 10s]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l report -d 'Write what happened to this file as JSON when the run has ended [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l history-retain -d 'How long the history is kept, at least [default: 30d]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l output-retain -d 'How long captured outputs are kept, at least, but not longer than the history [default: 7d]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l output-count -d 'How many captured outputs of a group are kept, at most [default: 100]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l label -d 'A text that status and history show beside the run [default: none]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l once-retain -d 'How long keys that are done are kept, at least [default: 400d]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l log-format -d 'The format of messages on stderr' -r -f -a "text\t'Lines of text'

@@ -36,7 +36,8 @@ use std::time::Duration;
 
 pub use self::error::{StoreError, Trouble};
 pub use self::records::{
-    ActQuery, Advanced, Marks, PRUNE_BATCH, Records, RefusalQuery, Retention, RunQuery,
+    ActQuery, Advanced, Marks, OUTPUT_BATCH, PRUNE_BATCH, Records, RefusalQuery, Retention,
+    RunQuery,
 };
 pub use self::request::{Answer, Request};
 pub use self::tokens::{

@@ -131,7 +131,9 @@ pub use operator::Act;
 pub use outcome::{GrantKind, Outcome};
 pub use pattern::{GroupPattern, Groups};
 pub use queue::{QueueEntry, Waiter};
-pub use record::{ActRecord, Actor, OnceMark, OutputRecord, Recorded, RunEnd, RunRecord};
+pub use record::{
+    ActRecord, Actor, OnceMark, OutputLimits, OutputRecord, Recorded, RunEnd, RunRecord,
+};
 pub use refusal::{Refusal, RefusalRecord, RefusalTotal};
 pub use row::{Row, State};
 pub use rule::{Decision, Verdict, decide};

@@ -1,11 +1,14 @@
 //! What a job has printed, for people.
 
+use std::time::Duration;
+
 use serde::Serialize;
 
 use super::message::Message;
 use super::printable::{printable, printable_lines, quoted};
 use super::rfc3339;
-use crate::token::{ClientId, Fence, GroupName, OutputRecord};
+use crate::duration::rounded;
+use crate::token::{ClientId, Fence, GroupName, OutputLimits, OutputRecord, RunRecord};
 
 /// A run's output as JSON.
 #[derive(Debug, Serialize)]
@@ -68,6 +71,25 @@ pub fn none(group: &GroupName, run: Option<Fence>) -> String {
     format!("no output of {of} is stored; a run with --capture stores it")
 }
 
+/// The answer where the output of this run was caught, but is not kept. `newer`: how many of the runs after
+/// it have a caught output; `age`: since its end.
+pub fn removed(run: &RunRecord, limits: OutputLimits, age: Duration, newer: usize) -> String {
+    let OutputLimits { retain, count } = limits;
+    let of = format!("run {} of {}", run.fence, quoted(run.group.as_str()));
+    if age >= retain {
+        let after = rounded(retain);
+        return format!("the output of {of} was removed after {after} (--output-retain)");
+    }
+    match newer >= count as usize {
+        true => format!(
+            "the output of {of} was removed: at most {count} of a group are kept (--output-count)"
+        ),
+        false => format!(
+            "the output of {of} is not stored: it could not be, or a run with other limits has removed it"
+        ),
+    }
+}
+
 /// The message about a record that can't be read.
 pub fn damaged(record: &OutputRecord) -> String {
     let (run, group) = (record.fence, quoted(record.group.as_str()));
@@ -99,6 +121,7 @@ pub fn cut(printed: u64, last: usize) -> Option<Message> {
 mod tests {
     use super::*;
     use crate::token::SessionId;
+    use crate::token::record::fixture::unheld_run;
 
     #[test]
     fn bytes_are_raw_but_on_a_terminal() {
@@ -141,6 +164,35 @@ mod tests {
             head(&whole, None, false),
             "tokenrun: run 42 of \"nightly\" printed 3 bytes\n"
         );
+    }
+
+    #[test]
+    fn an_output_that_was_removed_says_by_which_limit() {
+        let run = unheld_run(&GroupName::new("g").unwrap(), 9);
+        let limits = OutputLimits {
+            retain: Duration::from_hours(168),
+            count: 100,
+        };
+        for (hours, newer, said) in [
+            (
+                168,
+                0,
+                "the output of run 9 of \"g\" was removed after 7days (--output-retain)",
+            ),
+            (
+                167,
+                100,
+                "the output of run 9 of \"g\" was removed: at most 100 of a group are kept (--output-count)",
+            ),
+            (
+                167,
+                99,
+                "the output of run 9 of \"g\" is not stored: it could not be, or a run with other limits has removed it",
+            ),
+        ] {
+            let age = Duration::from_hours(hours);
+            assert_eq!(removed(&run, limits, age, newer), said);
+        }
     }
 
     #[test]

@@ -297,6 +297,7 @@ fn record(client_of: &str, began: i64, took: i64, outcome: Outcome) -> RunRecord
         signal: None,
         revoked: false,
         reason: None,
+        output: None,
         other: Others::new(),
     }
 }

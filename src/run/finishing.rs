@@ -105,7 +105,11 @@ impl Finishing {
 
     fn new(step: &Step<'_>, lease: Lease, end: JobEnd, stopped_by: Option<i32>) -> Self {
         let timing = &step.claim.timing;
-        let run = lease.run().clone().ended(end.record());
+        let output = step.limits.output;
+        let run = RunRecord {
+            output: output.filter(|_| !matches!(end, JobEnd::NotStarted(_))),
+            ..lease.run().clone().ended(end.record())
+        };
         let give_up_at = if run.makes_key_done() {
             // No other node runs the job while the lease can be trusted: retrying is worthwhile.
             let trusted_until = lease.deadline(timing).kill_at;
@@ -216,7 +220,8 @@ impl Finishing {
             return self.record(step);
         };
         let drawn = (step.draw)();
-        let swap = lease.release(step.now, &step.claim.timing, self.end.record(), drawn);
+        let run = self.run.clone();
+        let swap = lease.release(step.now, &step.claim.timing, run, drawn);
         step.act(Action::Send(Request::Swap(Box::new(swap))));
         self.state = FinishingState::Releasing { sent_at: step.now };
     }

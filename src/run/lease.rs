@@ -9,7 +9,7 @@ use crate::moment::Moment;
 use crate::token::mutant::{Mutant, is_mutant};
 use crate::token::swap::Before;
 use crate::token::{
-    Outcome, Row, RunEnd, RunRecord, SessionId, StoreTime, Swap, Timing, Until, Version, swap,
+    Outcome, Row, RunRecord, SessionId, StoreTime, Swap, Timing, Until, Version, swap,
 };
 
 /// A swap of this session's own, and when it was sent.
@@ -170,10 +170,9 @@ impl Lease {
         swap::heartbeat(&self.row, version, self.expiry(now, timing))
     }
 
-    /// The swap that ends the run.
-    pub fn release(&mut self, now: Moment, timing: &Timing, end: RunEnd, drawn: u64) -> Swap {
+    /// The swap that ends the run with this record.
+    pub fn release(&mut self, now: Moment, timing: &Timing, run: RunRecord, drawn: u64) -> Swap {
         let version = self.draw(drawn);
-        let run = self.run.clone().ended(end);
         let expiry = self.expiry(now, timing);
         match run.outcome {
             Outcome::NotStarted => swap::give_back(&self.row, run, &self.before, version, expiry),

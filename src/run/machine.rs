@@ -17,7 +17,7 @@ use crate::moment::Moment;
 use crate::store::Reading;
 use crate::store::Request;
 use crate::token::mutant::{Mutant, is_mutant};
-use crate::token::{Claim, IncarnationNote, Until, Version, Waiter};
+use crate::token::{Claim, IncarnationNote, OutputLimits, Until, Version, Waiter};
 
 use std::time::Duration;
 
@@ -45,6 +45,8 @@ pub struct Limits {
     /// True if the job ends as soon as an operator hands the token off to another client; otherwise
     /// that client gets the token after the job has ended by itself.
     pub yields: bool,
+    /// The limits within which the job's output is kept, if it is caught.
+    pub output: Option<OutputLimits>,
 }
 
 /// What a phase works with in one step.

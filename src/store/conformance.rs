@@ -141,6 +141,8 @@ suite!(
     a_mark_never_falls_and_each_resource_has_its_own,
     of_marks_set_at_once_the_highest_stays,
     what_is_too_old_is_pruned_and_the_newest_run_stays,
+    outputs_go_before_history,
+    of_many_outputs_the_newest_stay,
     a_clock_that_leaps_prunes_nothing_that_has_not_lived_for_so_long,
     a_leap_past_both_retentions_prunes_no_key_that_has_lived_for_history_alone,
     keys_that_are_kept_for_less_than_history_go_first,

@@ -64,6 +64,7 @@ mod tests {
     use crate::store::redis::{RedisKv, RedisStore};
     use crate::store::{Retention, Tokens as _};
     use crate::token::GroupName;
+    use crate::token::OutputLimits;
 
     const LIMIT: Duration = Duration::from_secs(10);
 
@@ -108,6 +109,10 @@ mod tests {
         let retention = Retention {
             history: LIMIT,
             once: LIMIT,
+            outputs: OutputLimits {
+                retain: LIMIT,
+                count: 100,
+            },
         };
         let request = Request::Prune { group, retention };
         assert!(ask(&mut store, &request).is_none());

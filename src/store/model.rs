@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use super::pruning::{Note, Seen};
 use super::{
-    ActQuery, Advanced, Listing, Marks, PRUNE_BATCH, Queue, Reading, Records, RefusalQuery,
-    Retention, RunQuery, Store, StoreError, Tokens,
+    ActQuery, Advanced, Listing, Marks, OUTPUT_BATCH, PRUNE_BATCH, Queue, Reading, Records,
+    RefusalQuery, Retention, RunQuery, Store, StoreError, Tokens,
 };
 use crate::token::WallTime;
 use crate::token::queue::FORGOTTEN;
 use crate::token::{
     ActRecord, ClockEpoch, Fence, GroupName, Incarnation, IncarnationNote, Memory, NoteSwap,
-    OnceMark, Outcome, OutputRecord, QueueEntry, Recorded, RefusalRecord, RefusalTotal,
-    ResourceName, Row, RunRecord, Served, SessionId, Stamp, StoreTime, Swap, Swapped, Until,
-    Version, Waiter,
+    OnceMark, Outcome, OutputLimits, OutputRecord, QueueEntry, Recorded, RefusalRecord,
+    RefusalTotal, ResourceName, Row, RunRecord, Served, SessionId, Stamp, StoreTime, Swap, Swapped,
+    Until, Version, Waiter,
 };
 
 /// The contents of a store, to be copied and restored, as a lossy failover does.
@@ -367,9 +367,19 @@ impl ModelData {
             let is_old = refusal.last_at < history && Some(refusal.fence) <= outlived.history;
             refusal.group != *group || !is_old
         });
+        let OutputLimits { retain, count } = retention.outputs;
+        let before = now.wall_before(retain);
+        let own = self.outputs.iter().filter(|it| it.group == *group);
+        let mut fences: Vec<Fence> = own.map(|it| it.fence).collect();
+        fences.sort_unstable_by(|one, other| other.cmp(one));
+        let excess = fences.get(count as usize).copied();
+        let mut left = OUTPUT_BATCH;
         self.outputs.retain(|output| {
-            let is_old = output.written_at < history && Some(output.fence) <= outlived.history;
-            output.group != *group || !is_old
+            let is_old = output.written_at < before && Some(output.fence) <= outlived.outputs;
+            let is_excess = Some(output.fence) <= excess;
+            let goes = output.group == *group && (is_old || is_excess) && left > 0;
+            left -= u32::from(goes);
+            !goes
         });
         self.marks.retain(|mark| {
             let is_old = mark.done_at < once && Some(mark.fence) <= outlived.once;

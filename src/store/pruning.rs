@@ -55,6 +55,8 @@ impl Seen {
 pub struct Outlived {
     /// Of runs, and of acts of operators.
     pub history: Option<Fence>,
+    /// Of outputs.
+    pub outputs: Option<Fence>,
     /// Of keys of `--once`.
     pub once: Option<Fence>,
 }
@@ -135,8 +137,14 @@ impl Note {
         if is_new {
             self.marks.push((newest.0, self.lived_ms));
         }
-        let mut ages = [retention.history, retention.once].map(enough);
+        let Retention {
+            history,
+            once,
+            outputs,
+        } = retention;
+        let mut ages = [history, once, outputs.retain].map(enough);
         ages.sort_unstable();
+        let [.., longest] = ages;
         let mut kept: Vec<(i64, i64)> = Vec::new();
         for (at, mark) in self.marks.iter().enumerate() {
             let next = self.marks.get(at + 1);
@@ -144,7 +152,7 @@ impl Note {
             let is_needed = match (kept.last(), next) {
                 (_, None) => true,
                 // The next mark is old enough for everything.
-                (_, Some(next)) if age(next) >= ages[1] => false,
+                (_, Some(next)) if age(next) >= longest => false,
                 (None, _) => true,
                 (Some(last), Some(next)) => {
                     // For this age, and longer ones, the last mark would be used until the next is
@@ -170,6 +178,7 @@ impl Note {
         };
         Outlived {
             history: of(retention.history),
+            outputs: of(retention.outputs.retain),
             once: of(retention.once),
         }
     }

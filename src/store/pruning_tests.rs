@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::token::WallTime;
-use crate::token::{ClockEpoch, Stamp};
+use crate::token::{ClockEpoch, OutputLimits, Stamp};
 
 const HOUR: i64 = 3_600_000;
 const DAY: i64 = 24 * HOUR;
@@ -18,6 +18,10 @@ fn retention(history: u32, once: u32) -> Retention {
     Retention {
         history: days(history),
         once: days(once),
+        outputs: OutputLimits {
+            retain: days(history),
+            count: 100,
+        },
     }
 }
 
@@ -240,6 +244,10 @@ fn another_retention_prunes_nothing_early() {
         Retention {
             history: Duration::from_millis(500),
             once: Duration::from_millis(500),
+            outputs: OutputLimits {
+                retain: Duration::from_millis(500),
+                count: 100,
+            },
         },
         retention(30, 400),
     );
@@ -298,6 +306,30 @@ fn between() -> impl Strategy<Value = Between> {
         boots,
         set_back,
     })
+}
+
+#[test]
+fn outputs_are_outlived_first() {
+    let keeps = Retention {
+        outputs: OutputLimits {
+            retain: days(7),
+            count: 100,
+        },
+        ..retention(30, 400)
+    };
+    let mut life = Life::new(true);
+    life.nights(20, keeps, |_, _| {});
+    let outlived = life.note.as_ref().unwrap().outlived(keeps);
+    assert!(
+        outlived.outputs.is_some() && outlived.history.is_none(),
+        "{outlived:?}"
+    );
+    life.nights(20, keeps, |_, _| {});
+    let outlived = life.note.as_ref().unwrap().outlived(keeps);
+    assert!(
+        outlived.outputs > outlived.history && outlived.history.is_some(),
+        "{outlived:?}"
+    );
 }
 
 proptest! {

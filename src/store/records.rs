@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::StoreError;
 use crate::token::{
-    ActRecord, ClientId, Fence, GroupName, OnceMark, Outcome, OutputRecord, Recorded,
+    ActRecord, ClientId, Fence, GroupName, OnceMark, Outcome, OutputLimits, OutputRecord, Recorded,
     RefusalRecord, RefusalTotal, ResourceName, RunRecord, WallTime,
 };
 
@@ -40,14 +40,20 @@ impl RunQuery {
 /// How long finished records are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
-    /// Runs and their output, refused runs, and acts of operators.
+    /// Runs, refused runs, and acts of operators.
     pub history: Duration,
     /// Keys of `--once`.
     pub once: Duration,
+    /// The output of runs.
+    pub outputs: OutputLimits,
 }
 
 /// How many runs and keys one pruning checks.
 pub const PRUNE_BATCH: u32 = 200;
+
+/// How many outputs one pruning checks: they may be long. More than the short runs from one pruning to the
+/// next, so that no outputs are left over.
+pub const OUTPUT_BATCH: u32 = 32;
 
 /// A query of acts of operators.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -144,7 +150,8 @@ pub trait Records {
 
     /// Removes a part of a group's history and keys that is too old, by its own wall time and by
     /// the note of the last pruning ([`super::pruning`]): few rows at a time, so that no run waits
-    /// for it. The newest run and the newest success stay.
+    /// for it. The newest run and the newest success stay. Outputs go too if newer ones are as many as are
+    /// kept: no clock is needed for that.
     fn prune(&mut self, group: &GroupName, retention: Retention) -> Result<(), StoreError>;
 }
 

@@ -376,16 +376,21 @@ const fn is_false(flag: &bool) -> bool {
     !*flag
 }
 
-mod millis {
+pub(super) mod millis {
     use std::time::Duration;
 
     use serde::{Deserialize as _, Deserializer, Serializer};
 
-    pub(super) fn serialize<S: Serializer>(of: &Duration, to: S) -> Result<S::Ok, S::Error> {
+    pub(in crate::token) fn serialize<S: Serializer>(
+        of: &Duration,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
         to.serialize_u64(u64::try_from(of.as_millis()).unwrap_or(u64::MAX))
     }
 
-    pub(super) fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<Duration, D::Error> {
+    pub(in crate::token) fn deserialize<'a, D: Deserializer<'a>>(
+        from: D,
+    ) -> Result<Duration, D::Error> {
         u64::deserialize(from).map(Duration::from_millis)
     }
 }

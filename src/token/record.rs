@@ -1,10 +1,12 @@
 //! What history keeps: the record of every run, the end of its output, and acts of operators.
 
+use std::time::Duration;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
-use super::document::Others;
+use super::document::{Others, millis};
 use super::names::{ClientId, Fence, GroupName, Incarnation, SessionId, Version};
 use super::outcome::{GrantKind, Outcome};
 use super::row::{Row, State};
@@ -105,9 +107,21 @@ pub struct RunRecord {
     /// Why the job could not be started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The limits within which its output is kept, if that was caught.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<OutputLimits>,
     /// What a newer program has added.
     #[serde(flatten)]
     pub other: Others,
+}
+
+/// How long the outputs of a group are kept, and how many of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct OutputLimits {
+    #[serde(rename = "retain_ms", with = "millis")]
+    pub retain: Duration,
+    /// At most so many, the newest.
+    pub count: u32,
 }
 
 impl RunRecord {
@@ -136,6 +150,7 @@ impl RunRecord {
             signal: None,
             revoked: false,
             reason: None,
+            output: None,
             other: run.other.clone(),
         })
     }
@@ -333,6 +348,10 @@ pub(crate) mod fixture {
             signal: None,
             revoked: false,
             reason: None,
+            output: Some(OutputLimits {
+                retain: Duration::from_mins(1),
+                count: 7,
+            }),
             other: Others::new(),
         }
         .ended(RunEnd {

@@ -8,7 +8,7 @@ use clap::Args;
 use super::run::hooks::HOOK_TIMEOUT;
 use super::run::{ONCE_RETAIN, Run};
 use super::shared::node::{client_id, node_environment};
-use super::shared::options::HISTORY_RETAIN;
+use super::shared::options::{HISTORY_RETAIN, OUTPUT_COUNT, OUTPUT_RETAIN};
 use super::shared::terminal::{print, print_json};
 use super::shared::{Action, Context};
 use crate::cli::Unusable;
@@ -68,6 +68,8 @@ fn default_value(setting: &str, timing: &Timing) -> Option<String> {
         "store-timeout" => timing.store_timeout,
         "hook-timeout" => HOOK_TIMEOUT,
         "once-retain" => return Some(days(ONCE_RETAIN)),
+        "output-retain" => return Some(days(OUTPUT_RETAIN)),
+        "output-count" => return Some(OUTPUT_COUNT.to_string()),
         "history-retain" => return Some(days(HISTORY_RETAIN)),
         "conflict-exit-code" => return Some(exit::NOT_NOW.to_string()),
         "done-exit-code" => return Some("0".to_owned()),

@@ -155,6 +155,7 @@ impl Hold {
             },
             retention: Retention {
                 history: self.history.retain(),
+                outputs: self.history.outputs(),
                 once: ONCE_RETAIN,
             },
             hooks: HookOptions::default(),

@@ -6,21 +6,21 @@ use anyhow::Result;
 use clap::Args;
 
 use super::shared::failure::Failure;
-use super::shared::groups::known_row;
+use super::shared::groups::unknown_group;
 use super::shared::options::StoreOptions;
 use super::shared::stores::known_store;
 use super::shared::terminal::{print_json, put_bytes, tell};
 use super::shared::{Action, Context};
 use crate::cli::values;
 use crate::exit::{self, Exit};
-use crate::report::output::{Object, damaged, head, none, shown};
-use crate::store::{RunQuery, Store};
-use crate::token::{ClientId, Fence, GroupName, OutputRecord};
+use crate::report::output::{Object, damaged, head, none, removed, shown};
+use crate::store::{Reading, RunQuery, Store};
+use crate::token::{ClientId, Fence, GroupName, OutputRecord, RunRecord, StoreTime};
 
 /// Print the stored output of a job that ran with --capture
 ///
 /// It prints the last bytes as they are; on a terminal, control characters are escaped. The
-/// exit code is 1 if no output of that run is stored, and 78 if the group is unknown.
+/// exit code is 1 if no output of that run is stored, or not any more, and 78 if the group is unknown.
 #[derive(Debug, Args)]
 pub(super) struct Output {
     /// The group
@@ -41,12 +41,13 @@ impl Action for Output {
     fn run(&self, context: &mut Context<'_>) -> Result<Exit> {
         let store = &mut *known_store(&self.store, context.log)?;
         let group = &self.group;
-        let row = known_row(store, group)?;
+        let Reading { row, now, .. } = store.read(group)?;
+        let row = row.ok_or_else(|| unknown_group(store.name(), group))?;
         let Some(record) = store.output(group, self.run)? else {
             if self.json {
                 print_json::<Object<'_>>(&[])?;
             }
-            let text = none(group, self.run);
+            let text = self.why_none(store, &now)?;
             return Err(Failure::new(exit::NOTHING, "no_output", text).into());
         };
         let Some(last) = record.last_bytes() else {
@@ -71,13 +72,35 @@ impl Action for Output {
     }
 }
 
-/// The client of the run, if history knows it.
-fn client_of(store: &mut dyn Store, record: &OutputRecord) -> Result<Option<ClientId>> {
+impl Output {
+    /// Why no output is stored, as far as history knows the run.
+    fn why_none(&self, store: &mut dyn Store, now: &StoreTime) -> Result<String> {
+        let runs = runs_of(store, &self.group)?;
+        let caught = runs.iter().filter_map(|run| Some((run, run.output?)));
+        let caught: Vec<_> = caught.collect();
+        let is_asked = |(run, _): &(&RunRecord, _)| self.run.is_none_or(|it| it == run.fence);
+        let Some(newer) = caught.iter().position(is_asked) else {
+            return Ok(none(&self.group, self.run));
+        };
+        let (run, limits) = caught[newer];
+        let ended = run.ended_at.unwrap_or(run.started_at);
+        let age = now.stamp.wall.since(ended).unwrap_or_default();
+        Ok(removed(run, limits, age, newer))
+    }
+}
+
+/// The runs of a group, the newest first.
+fn runs_of(store: &mut dyn Store, group: &GroupName) -> Result<Vec<RunRecord>> {
     let query = RunQuery {
-        group: Some(record.group.clone()),
+        group: Some(group.clone()),
         ..RunQuery::default()
     };
-    let runs = store.runs(&query)?;
+    Ok(store.runs(&query)?)
+}
+
+/// The client of the run, if history knows it.
+fn client_of(store: &mut dyn Store, record: &OutputRecord) -> Result<Option<ClientId>> {
+    let runs = runs_of(store, &record.group)?;
     let own = runs.into_iter().find(|run| run.session == record.session);
     Ok(own.map(|run| run.client))
 }

@@ -214,6 +214,7 @@ impl Run {
             },
             retention: Retention {
                 history: self.history.retain(),
+                outputs: self.history.outputs(),
                 once: self.once_retain.unwrap_or(ONCE_RETAIN),
             },
             hooks: self.hooks.clone(),

@@ -89,7 +89,7 @@ fn a_bad_variable_is_refused_like_a_bad_option_and_named() {
 }
 
 /// Each variable, and a value that can't be right: by itself, or with the others' defaults.
-const BAD: [(&str, &str); 29] = [
+const BAD: [(&str, &str); 31] = [
     ("TOKENRUN_AT_LEAST", "soon"),
     ("TOKENRUN_CAPTURE", "2M"),
     ("TOKENRUN_CLIENT_ID", " "),
@@ -110,6 +110,8 @@ const BAD: [(&str, &str); 29] = [
     ("TOKENRUN_LOG_FORMAT", "xml"),
     ("TOKENRUN_ONCE", "$(JOB_NAME)"),
     ("TOKENRUN_ONCE_RETAIN", "soon"),
+    ("TOKENRUN_OUTPUT_COUNT", "many"),
+    ("TOKENRUN_OUTPUT_RETAIN", "soon"),
     ("TOKENRUN_QUIET", "maybe"),
     ("TOKENRUN_REPORT", "/nowhere/report"),
     ("TOKENRUN_STORE", "mongodb://x"),

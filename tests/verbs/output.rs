@@ -3,13 +3,14 @@
 use serde_json::Value;
 
 use crate::site::{GROUP, Site};
-use crate::support::Line;
+use crate::support::{Line, until};
 
 stories!(
     the_newest_is_shown_and_each_by_its_fence,
     a_cut_output_has_a_head,
     nothing_kept_is_an_answer_of_its_own,
     a_run_without_capture_keeps_nothing_and_hides_no_older,
+    outputs_have_limits_of_their_own_and_a_removed_one_says_which,
 );
 
 fn printing(site: &Site, script: &str) -> Line {
@@ -76,4 +77,41 @@ fn a_run_without_capture_keeps_nothing_and_hides_no_older(site: &Site) {
     let fences = fences(site);
     let words = ["output", "-g", GROUP, "--run", &fences[0]];
     site.verb(&words).end().with_code(1);
+}
+
+/// Runs after which old outputs are removed, because they take longer than a second.
+fn slow(site: &Site, option: &str) {
+    let line = printing(site, "sleep 1.2; echo slow").with(&[option]);
+    line.end().with_code(0);
+}
+
+fn outputs_have_limits_of_their_own_and_a_removed_one_says_which(site: &Site) {
+    printing(site, "echo one").end().with_code(0);
+    printing(site, "echo two").end().with_code(0);
+    let (two, one) = (fences(site)[0].clone(), fences(site)[1].clone());
+    let asked = |fence: &str| site.verb(&["output", "-g", GROUP, "--run", fence]).end();
+    assert_eq!(asked(&one).with_code(0).stdout, "one\n");
+    let gone = |option: &str, fence: &str| {
+        until("the output is removed", || {
+            slow(site, option);
+            let ended = asked(fence);
+            match ended.code {
+                Some(0) => Err(ended.stdout),
+                _ => Ok(ended.with_code(1)),
+            }
+        })
+    };
+    // The limit that counts is that of the later run. What the record says is that of its own run.
+    gone("--output-count=2", &one).says(&["a run with other limits has removed it"]);
+    assert_eq!(asked(&fences(site)[0]).with_code(0).stdout, "slow\n");
+    let run = printing(site, "echo three").with(&["--output-retain=500ms"]);
+    run.end().with_code(0);
+    let three = fences(site)[0].clone();
+    gone("--output-retain=500ms", &three).says(&["removed after 0.5s (--output-retain)"]);
+    let run = printing(site, "echo four").with(&["--output-count=1"]);
+    run.end().with_code(0);
+    let four = fences(site)[0].clone();
+    gone("--output-count=1", &four).says(&["at most 1 of a group are kept (--output-count)"]);
+    // The history is still there.
+    assert!(fences(site).contains(&one) && fences(site).contains(&two));
 }

@@ -48,6 +48,7 @@ pub(super) fn run(
         signal: None,
         revoked: false,
         reason: None,
+        output: None,
         other: Others::new(),
     }
 }

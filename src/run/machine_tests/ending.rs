@@ -208,6 +208,7 @@ const WAITS: Limits = Limits {
     timeout: None,
     locks: false,
     yields: false,
+    output: None,
 };
 
 fn claim_with_key() -> Claim {

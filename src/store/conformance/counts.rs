@@ -1,10 +1,10 @@
 //! Pruning, and counters that pruning does not change.
 
 use super::*;
-use crate::store::RefusalQuery;
-use crate::token::RefusalRecord;
+use crate::store::{OUTPUT_BATCH, RefusalQuery};
 use crate::token::record::fixture::output;
 use crate::token::refusal::fixture::refused;
+use crate::token::{OutputLimits, RefusalRecord};
 
 const DAY: Duration = Duration::from_hours(24);
 
@@ -12,6 +12,10 @@ const DAY: Duration = Duration::from_hours(24);
 const TEN_DAYS: Retention = Retention {
     history: DAY.saturating_mul(10),
     once: DAY.saturating_mul(10),
+    outputs: OutputLimits {
+        retain: DAY.saturating_mul(10),
+        count: 100,
+    },
 };
 
 /// Lets days pass, each with a pruning at its end: a store without prunings is not observed to
@@ -28,7 +32,14 @@ pub(super) fn what_is_too_old_is_pruned_and_the_newest_run_stays(fixture: &dyn F
     let mut store = fixture.store();
     let store = store.as_mut();
     let group = GroupName::new("g").unwrap();
-    let retention = |history: Duration, once: Duration| Retention { history, once };
+    let retention = |history: Duration, once: Duration| Retention {
+        history,
+        once,
+        outputs: OutputLimits {
+            retain: history,
+            count: 100,
+        },
+    };
     let all = retention(DAY * 9, DAY * 9);
     for n in 0..6 {
         let key = format!("k{n}");
@@ -95,6 +106,85 @@ pub(super) fn what_is_too_old_is_pruned_and_the_newest_run_stays(fixture: &dyn F
     assert_eq!(others.count(), 6, "another group's are its own");
 }
 
+/// The fences of a group's outputs among these.
+fn outputs(store: &mut dyn Store, group: &str, fences: std::ops::Range<i64>) -> Vec<i64> {
+    let group = GroupName::new(group).unwrap();
+    let has = |fence: &i64| store.output(&group, Some(Fence(*fence))).unwrap().is_some();
+    fences.filter(has).collect()
+}
+
+pub(super) fn outputs_go_before_history(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let store = store.as_mut();
+    let retention = Retention {
+        outputs: OutputLimits {
+            retain: DAY * 3,
+            count: 100,
+        },
+        ..TEN_DAYS
+    };
+    let mut fences = Vec::new();
+    for n in 0..6 {
+        let key = format!("k{n}");
+        let held = grant_with_key(store, "a", &key, 400 + n);
+        store.record(&done_with_key(&held, &key)).unwrap();
+        store
+            .keep_output(&output("g", held.fence.0, "eA=="))
+            .unwrap();
+        fences.push(held.fence.0);
+        days_pass(store, fixture, 1, retention);
+    }
+    let left = |store: &mut dyn Store| {
+        let all = fences.iter();
+        all.filter(|fence| !outputs(store, "g", **fence..**fence + 1).is_empty())
+            .count()
+    };
+    // Those that have lived for three days and one more are gone.
+    assert_eq!((left(store), runs(store).len()), (4, 6));
+    days_pass(store, fixture, 4, retention);
+    assert_eq!((left(store), runs(store).len()), (0, 6));
+}
+
+pub(super) fn of_many_outputs_the_newest_stay(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let store = store.as_mut();
+    let held = grant_to(store, &claim("g", "a", "s1"), 1);
+    grant_to(store, &claim("other", "a", "s2"), 2);
+    let first = held.fence.0;
+    for group in ["g", "other"] {
+        for fence in first..first + 40 {
+            store.keep_output(&output(group, fence, "eA==")).unwrap();
+        }
+    }
+    let prune = |store: &mut dyn Store, count| {
+        let outputs = OutputLimits { retain: DAY, count };
+        let retention = Retention {
+            outputs,
+            ..TEN_DAYS
+        };
+        store.prune(&held.group, retention).unwrap();
+    };
+    let all = first..first + 40;
+    prune(store, 40);
+    assert_eq!(outputs(store, "g", all.clone()).len(), 40);
+    // Of a batch each time, as outputs may be long.
+    prune(store, 3);
+    let batch = usize::try_from(OUTPUT_BATCH).unwrap();
+    assert_eq!(outputs(store, "g", all.clone()).len(), 40 - batch);
+    prune(store, 3);
+    let newest: Vec<i64> = (first + 37..first + 40).collect();
+    assert_eq!(outputs(store, "g", all.clone()), newest);
+    prune(store, 3);
+    assert_eq!(outputs(store, "g", all.clone()), newest);
+    prune(store, 0);
+    assert_eq!(outputs(store, "g", all.clone()).len(), 0);
+    assert_eq!(
+        outputs(store, "other", all).len(),
+        40,
+        "another group's are its own"
+    );
+}
+
 /// A run with a key, an act, and a pruning.
 fn night(store: &mut dyn Store, fixture: &dyn Fixture, n: u64) {
     let group = GroupName::new("g").unwrap();
@@ -157,6 +247,10 @@ pub(super) fn a_leap_past_both_retentions_prunes_no_key_that_has_lived_for_histo
     let retention = Retention {
         history: DAY,
         once: DAY * 100,
+        outputs: OutputLimits {
+            retain: DAY,
+            count: 100,
+        },
     };
     for n in 0..3 {
         let key = format!("k{n}");
@@ -180,6 +274,10 @@ pub(super) fn keys_that_are_kept_for_less_than_history_go_first(fixture: &dyn Fi
     let retention = Retention {
         history: DAY * 100,
         once: DAY * 3,
+        outputs: OutputLimits {
+            retain: DAY * 100,
+            count: 100,
+        },
     };
     for n in 0..3 {
         let key = format!("k{n}");
@@ -272,6 +370,10 @@ pub(super) fn each_end_is_counted_once_and_pruning_takes_no_count_back(fixture: 
     let retention = Retention {
         history: DAY,
         once: DAY,
+        outputs: OutputLimits {
+            retain: DAY,
+            count: 100,
+        },
     };
     days_pass(store, fixture, 30, retention);
     let left: Vec<_> = runs(store).iter().map(|run| run.outcome).collect();

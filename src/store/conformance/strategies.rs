@@ -7,8 +7,8 @@ use proptest::prelude::*;
 
 use crate::token::{
     ClientId, ClockEpoch, Counters, Document, Fence, GrantKind, GroupName, Handoff, Others,
-    Outcome, Pause, Row, Run, RunRecord, SessionId, Stamp, StampOf, State, StoreTime, Version,
-    WallTime, document::VERSION,
+    Outcome, OutputLimits, Pause, Row, Run, RunRecord, SessionId, Stamp, StampOf, State, StoreTime,
+    Version, WallTime, document::VERSION,
 };
 
 /// 9999-12-31T23:59:59.999Z: stores keep wall times in a readable form.
@@ -216,7 +216,7 @@ prop_compose! {
         (started_at, ended_at) in (wall(), option::of(wall())),
         (outcome, revoked, reason) in (outcome(), any::<bool>(), option::of(text())),
         (exit_code, signal) in (option::of(any::<i32>()), option::of(any::<i32>())),
-        other in others(),
+        (output, other) in (option::of(output_limits()), others()),
     ) -> RunRecord {
         RunRecord {
             group: GroupName::new(&group).unwrap(),
@@ -237,7 +237,16 @@ prop_compose! {
             signal,
             revoked,
             reason,
+            output,
             other,
         }
     }
+}
+
+/// The limits of outputs, as a run's record has them.
+fn output_limits() -> impl Strategy<Value = OutputLimits> {
+    any::<(u64, u32)>().prop_map(|(retain, count)| OutputLimits {
+        retain: Duration::from_millis(retain),
+        count,
+    })
 }

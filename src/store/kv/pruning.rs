@@ -7,14 +7,11 @@ use super::entries::{delete, put};
 use super::keys::{self, ACTS, KEYS, OUTPUTS, REFUSALS, RUNS, list, part};
 use super::{Ask, Commit, Delete, Entry, Kv, KvStore, Part, refusals};
 use crate::store::pruning::{Note, Outlived, Seen};
-use crate::store::{PRUNE_BATCH, Retention, StoreError};
+use crate::store::{OUTPUT_BATCH, PRUNE_BATCH, Retention, StoreError};
 use crate::token::{
     ActRecord, Fence, GroupName, OnceMark, Outcome, OutputRecord, RefusalRecord, RunRecord,
     StoreTime,
 };
-
-/// So many outputs are checked: they may be long.
-const OUTPUT_BATCH: u32 = 8;
 
 /// Removes old records, and leaves a note for the next pruning.
 pub(super) fn prune<K: Kv>(
@@ -28,11 +25,21 @@ pub(super) fn prune<K: Kv>(
         limit: PRUNE_BATCH,
         ..part(list(RUNS, Some(group)), i64::MIN, i64::MAX)
     };
-    let mut found = of
-        .kv
-        .get(&[Ask::One(note_key.clone()), Ask::Part(newest)])?;
+    // Outputs beyond the newest ones.
+    let excess = Part {
+        newest_first: true,
+        skip: retention.outputs.count,
+        limit: OUTPUT_BATCH,
+        ..part(list(OUTPUTS, Some(group)), i64::MIN, i64::MAX)
+    };
+    let mut found = of.kv.get(&[
+        Ask::One(note_key.clone()),
+        Ask::Part(newest),
+        Ask::Part(excess),
+    ])?;
     let last = found.entries.remove(&note_key);
-    let runs: Vec<RunRecord> = found.entries.values().filter_map(Entry::read).collect();
+    let (runs, excess): (Vec<_>, Vec<_>) = found.entries.iter().partition(|it| is_run(it.0));
+    let runs: Vec<RunRecord> = runs.iter().filter_map(|(_, entry)| entry.read()).collect();
     let before = last
         .as_ref()
         .and_then(|entry| Note::from_text(entry.field("document")));
@@ -45,11 +52,16 @@ pub(super) fn prune<K: Kv>(
         outlived: note.outlived(retention),
     };
     let asked = old.asked();
-    let deletes = if asked.is_empty() {
+    let mut deletes = if asked.is_empty() {
         Vec::new()
     } else {
         old.deletes(&of.kv.get(&asked)?.entries, &runs)
     };
+    for (key, _) in excess {
+        if !deletes.iter().any(|it| it.key == *key) {
+            deletes.push(delete(key.clone(), OUTPUTS, group));
+        }
+    }
     let text = note.to_text();
     let commit = Commit {
         // Of two simultaneous prunings one leaves its note.
@@ -72,7 +84,11 @@ struct Old<'a> {
 impl Old<'_> {
     /// The parts of lists that may have something old in them.
     fn asked(&self) -> Vec<Ask> {
-        let Outlived { history, once } = self.outlived;
+        let Outlived {
+            history,
+            outputs,
+            once,
+        } = self.outlived;
         let up_to = |kind, rank, limit| {
             let list = list(kind, Some(self.group));
             let part = part(list, i64::MIN, rank);
@@ -83,9 +99,11 @@ impl Old<'_> {
         if let Some(fence) = history {
             let time = before(self.retention.history);
             asked.push(up_to(RUNS, fence.0, PRUNE_BATCH));
-            asked.push(up_to(OUTPUTS, fence.0, OUTPUT_BATCH));
             asked.push(up_to(ACTS, time, PRUNE_BATCH));
             asked.push(up_to(REFUSALS, time, PRUNE_BATCH));
+        }
+        if let Some(fence) = outputs {
+            asked.push(up_to(OUTPUTS, fence.0, OUTPUT_BATCH));
         }
         if once.is_some() {
             asked.push(up_to(KEYS, before(self.retention.once), PRUNE_BATCH));
@@ -122,7 +140,9 @@ impl Old<'_> {
 
     fn output(&self, key: &str, entry: &Entry) -> Option<Delete> {
         let output: OutputRecord = entry.read()?;
-        let is_old = self.of_history(entry, output.fence);
+        let before = self.now.wall_before(self.retention.outputs.retain);
+        let is_outlived = Some(output.fence) <= self.outlived.outputs;
+        let is_old = entry.stamp.stamp.wall < before && is_outlived;
         is_old.then(|| delete(key.to_owned(), OUTPUTS, self.group))
     }
 
@@ -150,11 +170,15 @@ impl Old<'_> {
     }
 }
 
+fn is_run(key: &str) -> bool {
+    key.starts_with("run:")
+}
+
 /// The fences of the newest run, and of the newest success among the runs that were read: the
 /// newest runs, and the oldest ones. If the newest success of all is in between, one of the oldest
 /// stays for longer than it must.
 fn fences_that_stay(found: &BTreeMap<String, Entry>, newest: &[RunRecord]) -> BTreeSet<Fence> {
-    let runs = found.iter().filter(|(key, _)| key.starts_with("run:"));
+    let runs = found.iter().filter(|(key, _)| is_run(key));
     let old: Vec<RunRecord> = runs.filter_map(|(_, entry)| entry.read()).collect();
     let all = || newest.iter().chain(&old);
     let last = all().map(|run| run.fence).max();

@@ -10,13 +10,17 @@ use crate::store::postgres::test_server::{Database, Server};
 use crate::store::postgres::{PostgresStore, settings};
 use crate::store::{Records, Retention, Tokens};
 use crate::token::swap::{grant, heartbeat};
-use crate::token::{GrantKind, Row, Swapped};
+use crate::token::{GrantKind, OutputLimits, Row, Swapped};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 const RETENTION: Retention = Retention {
     history: Duration::from_millis(1),
     once: Duration::from_millis(1),
+    outputs: OutputLimits {
+        retain: Duration::from_millis(1),
+        count: 100,
+    },
 };
 
 fn store(url: &str) -> PostgresStore {

@@ -12,11 +12,12 @@ use crate::store::sql::records::{self, Reads, SEEN, seen};
 use crate::store::sql::table::{OUTPUTS, REFUSALS};
 use crate::store::sql::{Statements, record_statements};
 use crate::store::{
-    ActQuery, Advanced, Marks, PRUNE_BATCH, Records, RefusalQuery, Retention, RunQuery, StoreError,
+    ActQuery, Advanced, Marks, OUTPUT_BATCH, PRUNE_BATCH, Records, RefusalQuery, Retention,
+    RunQuery, StoreError,
 };
 use crate::token::{
-    ActRecord, Fence, GroupName, OnceMark, OutputRecord, Recorded, RefusalRecord, RefusalTotal,
-    ResourceName, RunRecord, StoreTime,
+    ActRecord, Fence, GroupName, OnceMark, OutputLimits, OutputRecord, Recorded, RefusalRecord,
+    RefusalTotal, ResourceName, RunRecord, StoreTime,
 };
 
 impl Reads for &SqliteStore {
@@ -142,14 +143,15 @@ fn prune(
         let before = wall_text(now.wall_before(retention.history));
         let old = params![group, before, fence, PRUNE_BATCH];
         transaction.execute(sql!("runs_prune"), old)?;
-        for statement in [
-            sql!("acts_prune"),
-            sql!("refusals_prune"),
-            sql!("outputs_prune"),
-        ] {
+        for statement in [sql!("acts_prune"), sql!("refusals_prune")] {
             transaction.execute(statement, params![group, before, fence])?;
         }
     }
+    let OutputLimits { retain, count } = retention.outputs;
+    let before = wall_text(now.wall_before(retain));
+    let fence = outlived.outputs.map(|Fence(fence)| fence);
+    let old = params![group, before, fence, OUTPUT_BATCH, count];
+    transaction.execute(sql!("outputs_prune"), old)?;
     if let Some(Fence(fence)) = outlived.once {
         let before = wall_text(now.wall_before(retention.once));
         let old = params![group, before, fence, PRUNE_BATCH];

@@ -131,6 +131,7 @@ impl Plan<'_> {
             claim,
             limits: Limits {
                 locks: locks.is_some(),
+                output: self.capture.map(|_| self.retention.outputs),
                 ..self.limits
             },
             codes: self.codes,

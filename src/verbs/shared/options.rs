@@ -9,7 +9,13 @@ use clap::{ArgAction, Args, ValueEnum};
 use crate::cli::{Unusable, values};
 use crate::report::log::Style;
 use crate::report::message::Level;
-use crate::token::{ClientId, GroupPattern, Groups, Timing, Wishes};
+use crate::token::{ClientId, GroupPattern, Groups, OutputLimits, Timing, Wishes};
+
+/// A week.
+pub(crate) const OUTPUT_RETAIN: Duration = Duration::from_secs(7 * 24 * 3_600);
+
+/// With 64 KiB each, 9 MB in a store.
+pub(crate) const OUTPUT_COUNT: u8 = 100;
 
 /// A month.
 pub(crate) const HISTORY_RETAIN: Duration = Duration::from_secs(30 * 24 * 3_600);
@@ -76,6 +82,17 @@ pub(crate) struct KeptOptions {
     /// Later runs remove older records, a few at a time. The newest record stays.
     #[arg(long, value_name = "DURATION", env = "TOKENRUN_HISTORY_RETAIN", value_parser = values::duration)]
     history_retain: Option<Duration>,
+    /// How long captured outputs are kept, at least, but not longer than the history [default: 7d]
+    ///
+    /// Later runs remove older outputs, a few at a time.
+    #[arg(long, value_name = "DURATION", env = "TOKENRUN_OUTPUT_RETAIN", value_parser = values::duration)]
+    output_retain: Option<Duration>,
+    /// How many captured outputs of a group are kept, at most [default: 100]
+    ///
+    /// Later runs remove the oldest. With a job that runs each minute, this limit is the first to be
+    /// reached.
+    #[arg(long, value_name = "N", env = "TOKENRUN_OUTPUT_COUNT", value_parser = values::code)]
+    output_count: Option<u8>,
     /// A text that status and history show beside the run [default: none]
     ///
     /// The arguments of the job are never shown, because they can hold secrets.
@@ -87,6 +104,15 @@ impl KeptOptions {
     /// How long history is kept.
     pub(crate) fn retain(&self) -> Duration {
         self.history_retain.unwrap_or(HISTORY_RETAIN)
+    }
+
+    /// How long outputs are kept, and how many.
+    pub(crate) fn outputs(&self) -> OutputLimits {
+        let retain = self.output_retain.unwrap_or(OUTPUT_RETAIN);
+        OutputLimits {
+            retain: retain.min(self.retain()),
+            count: self.output_count.unwrap_or(OUTPUT_COUNT).into(),
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 -- Fences rise with each grant, so the lowest fences are the oldest runs. The statement reads one batch
 -- of them and skips locked ones. The newest run and the newest success stay. $1: the group. $2, $3: how
 -- long runs and keys are kept, in milliseconds; $4: the batch; $5, $6: the newest fence of the runs and
--- of the keys that are outlived by the note, NULL for none.
+-- of the keys that are outlived by the note, NULL for none. $7 to $10: the same of outputs, and how many
+-- of them are kept: the time, the batch, the fence, the number.
 WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
 old AS (
     SELECT fence, session FROM runs
@@ -31,7 +32,14 @@ unrefused AS (
 ),
 silenced AS (
     DELETE FROM outputs AS output USING clock
-    WHERE token_group = $1 AND fence <= $5 AND written_at < now - $2 * interval '1 ms'
+    WHERE token_group = $1
+        AND fence IN (SELECT fence FROM outputs WHERE token_group = $1 ORDER BY fence LIMIT $8)
+        AND (
+            (fence <= $9 AND written_at < now - $7 * interval '1 ms') OR fence <= (
+                SELECT fence FROM outputs
+                WHERE token_group = $1 ORDER BY fence DESC LIMIT 1 OFFSET $10
+            )
+        )
 )
 DELETE FROM done_keys AS done USING clock
 WHERE token_group = $1 AND fence <= $6 AND done_at < now - $3 * interval '1 ms'

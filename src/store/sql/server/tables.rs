@@ -12,12 +12,14 @@ use crate::store::sql::records::{self, Reads, SEEN, seen};
 use crate::store::sql::table::{KEYS, OUTPUTS, REFUSALS};
 use crate::store::sql::token::{self, TOKEN};
 use crate::store::sql::waiter::{self, WAITER};
-use crate::store::{ActQuery, PRUNE_BATCH, Records, RefusalQuery, Retention, RunQuery};
+use crate::store::{
+    ActQuery, OUTPUT_BATCH, PRUNE_BATCH, Records, RefusalQuery, Retention, RunQuery,
+};
 use crate::store::{Listing, Reading, StoreError};
 use crate::token::refusal::{LEAST_PAUSE, SAME_RECORD};
 use crate::token::{
-    ActRecord, Fence, GroupName, IncarnationNote, OnceMark, OutputRecord, QueueEntry, Recorded,
-    RefusalRecord, RefusalTotal, Row, RunRecord, SessionId, Version,
+    ActRecord, Fence, GroupName, IncarnationNote, OnceMark, OutputLimits, OutputRecord, QueueEntry,
+    Recorded, RefusalRecord, RefusalTotal, Row, RunRecord, SessionId, Version,
 };
 
 /// The time of an answer, with its clock epoch.
@@ -176,9 +178,12 @@ where
     /// too old. So the token's row is locked only while the note is written.
     fn prune_a_batch(&mut self, group: &GroupName, retention: Retention) -> Result<(), Failed> {
         let begun = Instant::now();
-        let columns = [NOW.as_slice(), &[text("pruning_note")], &SEEN].concat();
+        let own = [text("pruning_note"), flag("crowded")];
+        let columns = [NOW.as_slice(), &own, &SEEN].concat();
         let batch = Cell::number(i64::from(PRUNE_BATCH));
-        let values = [Cell::text(group), batch.clone()];
+        let OutputLimits { retain, count } = retention.outputs;
+        let count = Cell::number(i64::from(count));
+        let values = [Cell::text(group), batch.clone(), count.clone()];
         let rows = self.ask(self.timeout, Self::TABLES.prune_look, &values, &columns)?;
         let Some(first) = rows.first() else {
             return Ok(());
@@ -188,7 +193,8 @@ where
         let now = now.map_err(|bad| Failed::by(self.bad_time(&bad)))?;
         let text = cells.text().ok().flatten();
         let last = text.and_then(Note::from_text);
-        let mut runs = seen(&columns, &rows, NOW.len() + 1);
+        let crowded = cells.flag().is_ok_and(|it| it);
+        let mut runs = seen(&columns, &rows, NOW.len() + own.len());
         let note = Note::next(last, &now, false, &mut runs, retention);
         let outlived = note.outlived(retention);
         let values = [
@@ -199,7 +205,7 @@ where
         let left = self.timeout.saturating_sub(begun.elapsed());
         let noted = self.ask(left, Self::TABLES.prune_note, &values, &[flag("noted")])?;
         let is_noted = noted.first().is_some_and(|row| row == &[Cell::Flag(true)]);
-        if !is_noted || outlived == Outlived::default() {
+        if !is_noted || (outlived == Outlived::default() && !crowded) {
             return Ok(());
         }
         let values = [
@@ -209,6 +215,10 @@ where
             batch,
             Cell::Number(outlived.history.map(|fence| fence.0)),
             Cell::Number(outlived.once.map(|fence| fence.0)),
+            Cell::millis(retain),
+            Cell::number(i64::from(OUTPUT_BATCH)),
+            Cell::Number(outlived.outputs.map(|fence| fence.0)),
+            count,
         ];
         let left = self.timeout.saturating_sub(begun.elapsed());
         self.ask(left, Self::TABLES.prune, &values, &[]).map(drop)
