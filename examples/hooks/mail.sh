@@ -15,5 +15,5 @@ how="$TOKENRUN_OUTCOME${TOKENRUN_EXIT_CODE:+ ($TOKENRUN_EXIT_CODE)}, reason: $TO
     printf 'Subject: %s on %s: %s\n' "$TOKENRUN_GROUP" "$TOKENRUN_CLIENT_ID" "$TOKENRUN_OUTCOME"
     printf 'Content-Type: text/plain; charset=UTF-8\n\n'
     printf '%s on %s: %s\n\n' "$TOKENRUN_GROUP" "$TOKENRUN_CLIENT_ID" "$how"
-    cat
+    cat "$TOKENRUN_OUTPUT_FILE"
 } | "$SENDMAIL" -t

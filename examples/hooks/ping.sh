@@ -13,4 +13,4 @@ esac
 
 # The output of the run is the body. curl ends before --hook-timeout (10 s).
 exec curl --silent --show-error --fail --output /dev/null --max-time 8 --retry 2 \
-    --data-binary @- "$URL"
+    --data-binary "@$TOKENRUN_OUTPUT_FILE" "$URL"

@@ -58,6 +58,10 @@ const ARG0: &str = "hook-keeper";
 /// How long a keeper that has reported may take to leave.
 const LEAVING: Duration = Duration::from_millis(100);
 
+/// The variable that names the file with what a hook reads from its stdin, for a second command of the same
+/// hook: the keeper's own stdin, which each opening reads from its begin.
+pub const OUTPUT_FILE: &str = "TOKENRUN_OUTPUT_FILE";
+
 /// What a hook reads from its stdin; empty for /dev/null.
 pub type Input = Vec<u8>;
 

@@ -57,7 +57,9 @@ pub fn done(
         }
         Act::Resume(_) => format!("{group} is resumed"),
         Act::Handoff(to) if running => {
-            format!("{group} goes to {to} when the job of {holder} has ended")
+            format!(
+                "{group} goes to {to} when the job of {holder} has ended, at the next run of {to}, or at once if one waits there: the hand-off starts nothing"
+            )
         }
         Act::Handoff(to) => {
             let others = match row.client_bound() {
@@ -71,7 +73,9 @@ pub fn done(
                 }
                 None => "other clients can have it after their head start".to_owned(),
             };
-            format!("{group} goes to {to} at its next run; {others}")
+            format!(
+                "{group} goes to {to} at its next run, or at once if one waits there: the hand-off starts nothing; {others}"
+            )
         }
         Act::Expect(Some(client)) => format!("{client} is expected to run {group}"),
         Act::Expect(None) => format!("no client is expected to run {group}"),

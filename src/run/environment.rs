@@ -1,6 +1,7 @@
 //! The variables by which the job knows its run, and a hook the run that has ended.
 
 use super::event::Granted;
+use crate::job::hooks::OUTPUT_FILE;
 use crate::token::{Claim, GroupName, RunRecord};
 
 /// The variable that names the session that a process runs inside of.
@@ -20,8 +21,14 @@ pub const JOB_VARIABLES: [&str; 7] = [
 /// The variable with the kind of change for the command of `hold --on-change`: gain or loss.
 pub const CHANGE: &str = "TOKENRUN_CHANGE";
 
-/// Variables that tokenrun sets for a hook besides those of the job.
-pub const HOOK_VARIABLES: [&str; 3] = ["TOKENRUN_OUTCOME", "TOKENRUN_EXIT_CODE", "TOKENRUN_REASON"];
+/// Variables that tokenrun sets for a hook besides those of the job; the last one is set by the hook's
+/// keeper.
+pub const HOOK_VARIABLES: [&str; 4] = [
+    "TOKENRUN_OUTCOME",
+    "TOKENRUN_EXIT_CODE",
+    "TOKENRUN_REASON",
+    OUTPUT_FILE,
+];
 
 /// Options that have no value in a hook, whatever the configuration files say: a tokenrun that a
 /// hook calls would have the same hooks, and they would call it again.
@@ -112,7 +119,7 @@ impl Known {
             .collect()
     }
 
-    /// The variables of a hook, with the values of [`HOOK_VARIABLES`] in their order.
+    /// The variables of a hook, with the values of the first [`HOOK_VARIABLES`] in their order.
     pub fn variables_of_hook(self, values: [String; 3]) -> Vec<(String, String)> {
         let own = HOOK_VARIABLES.into_iter().zip(values);
         let none = NO_HOOKS.into_iter().map(|name| (name, String::new()));

@@ -79,6 +79,18 @@ fn each_end_of_a_job_runs_its_hook_and_keeps_its_exit_status() {
 }
 
 #[test]
+fn the_caught_output_is_a_file_that_each_command_of_a_hook_can_read() {
+    let store = Store::new();
+    let hook = "--on-success=for n in 1 2; do cat; cat \"$TOKENRUN_OUTPUT_FILE\"; done >> report";
+    let line = || store.free_run("a").script("echo done").with(&[hook]);
+    line().with(&["--capture"]).end().with_code(0);
+    // Stdin is at its end after the first command.
+    assert_eq!(report(&store), ["done"; 3]);
+    line().end().with_code(0);
+    assert_eq!(report(&store), ["done"; 3], "nothing was caught");
+}
+
+#[test]
 fn a_lost_token_is_a_failure() {
     let store = Store::new();
     let run = with_hooks(store.free_run("a").hasty()).start();

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::process::Command;
 use std::thread::{JoinHandle, spawn};
 
@@ -75,6 +76,40 @@ fn the_ping_goes_to_one_address_or_the_other() {
 }
 
 #[test]
+fn ping_and_mail_both_get_the_output() {
+    let store = Store::new();
+    let (url, request) = server();
+    let both = format!(
+        "--on-failure={}; {}",
+        example("ping.sh"),
+        example("mail.sh")
+    );
+    let job = "echo 41 of 42 loaded; exit 3";
+    let line = store
+        .free_run("vm-1")
+        .script(job)
+        .with(&["--capture", &both]);
+    let line = line.env("PING_URL", url).env("SENDMAIL", sendmail(&store));
+    line.end().with_code(3);
+    let (first, body) = request.join().unwrap();
+    assert_eq!(first.trim_end(), "POST /nightly/fail HTTP/1.1");
+    assert_eq!(body, "41 of 42 loaded\n");
+    let mail = fs::read_to_string(store.file("mail")).unwrap();
+    assert!(
+        mail.ends_with("failed (3), reason: exit_status\n\n41 of 42 loaded\n"),
+        "{mail}"
+    );
+}
+
+/// A program that keeps the mail that it is to send.
+fn sendmail(store: &Store) -> PathBuf {
+    let sendmail = store.file("sendmail");
+    fs::write(&sendmail, "#!/bin/sh\ncat > mail\n").unwrap();
+    fs::set_permissions(&sendmail, PermissionsExt::from_mode(0o755)).unwrap();
+    sendmail
+}
+
+#[test]
 fn the_chat_gets_a_line() {
     let store = Store::new();
     let (url, request) = server();
@@ -91,11 +126,8 @@ fn the_chat_gets_a_line() {
 #[test]
 fn the_mail_says_how_it_ended() {
     let store = Store::new();
-    let sendmail = store.file("sendmail");
-    fs::write(&sendmail, "#!/bin/sh\ncat > mail\n").unwrap();
-    fs::set_permissions(&sendmail, PermissionsExt::from_mode(0o755)).unwrap();
     let line = run(&store, "kill -9 $$", &["failure"], "mail.sh");
-    line.env("SENDMAIL", &sendmail).end().with_code(137);
+    line.env("SENDMAIL", sendmail(&store)).end().with_code(137);
     let mail = fs::read_to_string(store.file("mail")).unwrap();
     let expected = "To: root\n\
                     Subject: job on vm-1: signalled\n\

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::{HookEnd, Order};
+use super::{HookEnd, OUTPUT_FILE, Order};
 use crate::job::killing::Killing;
 use crate::job::tree::Tree;
 use crate::moment::Moment;
@@ -81,6 +81,7 @@ fn start(order: &Order, inherited: &Inherited) -> io::Result<i32> {
     inherited.file_size().hand_down(&mut shell);
     let child = shell
         .args(["-c", &order.command])
+        .env(OUTPUT_FILE, format!("/proc/{}/fd/0", pid()))
         .stdout(Stdio::from(output))
         .spawn()?;
     Ok(i32::try_from(child.id()).unwrap_or(i32::MAX))

@@ -35,7 +35,8 @@ pub(crate) struct HookOptions {
     /// A shell command to run after a success [default: none]
     ///
     /// It runs once the token is released, with the variables of the job and TOKENRUN_OUTCOME,
-    /// TOKENRUN_EXIT_CODE and TOKENRUN_REASON. Its stdout goes to stderr. It never changes the exit
+    /// TOKENRUN_EXIT_CODE and TOKENRUN_REASON. With --capture it reads the output from stdin, or from the
+    /// file TOKENRUN_OUTPUT_FILE. Its stdout goes to stderr. It never changes the exit
     /// code. An empty text stands for none.
     #[arg(
         long,
