@@ -64,6 +64,8 @@ mod page;
 mod pod_logs;
 #[path = "packaging/prometheus.rs"]
 mod prometheus;
+#[path = "packaging/published.rs"]
+mod published;
 #[path = "packaging/recipes.rs"]
 mod recipes;
 #[path = "packaging/release.rs"]

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::{output_of, repository};
 
 /// A program of the Python environment that tests/run-all makes.
-fn tool(name: &str) -> PathBuf {
+pub(crate) fn tool(name: &str) -> PathBuf {
     let path = repository("target/tools/bin").join(name);
     assert!(
         path.exists(),
