@@ -110,7 +110,7 @@ _tokenrun() {
 
     case "${cmd}" in
         tokenrun)
-            opts="-g -E -q -v -s -h -V --group --wait --once --conflict-exit-code --timeout --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --leftovers --close-lock --capture --done-exit-code --on-success --on-failure --on-refused --hook-timeout --report --history-retain --output-retain --output-count --label --once-retain --quiet --verbose --log-format --client-id --expected --failback --store --store-file --config --help --version status history output explain check hold pause resume move expect revoke release once fence init doctor settle distrust metrics page config completions man help"
+            opts="-g -E -q -v -s -h -V --group --wait --once --conflict-exit-code --timeout --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --move-on-failure --leftovers --close-lock --capture --done-exit-code --on-success --on-failure --on-refused --hook-timeout --report --history-retain --output-retain --output-count --label --once-retain --quiet --verbose --log-format --client-id --expected --failback --store --store-file --config --help --version status history output explain check hold pause resume move expect revoke release once fence init doctor settle distrust metrics page config completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -324,7 +324,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__config)
-            opts="-g -E -q -v -s -h --group --wait --once --conflict-exit-code --timeout --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --leftovers --close-lock --capture --done-exit-code --on-success --on-failure --on-refused --hook-timeout --report --history-retain --output-retain --output-count --label --once-retain --quiet --verbose --log-format --client-id --expected --failback --store --store-file --config --json --help"
+            opts="-g -E -q -v -s -h --group --wait --once --conflict-exit-code --timeout --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --move-on-failure --leftovers --close-lock --capture --done-exit-code --on-success --on-failure --on-refused --hook-timeout --report --history-retain --output-retain --output-count --label --once-retain --quiet --verbose --log-format --client-id --expected --failback --store --store-file --config --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1106,7 +1106,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__move)
-            opts="-g -y -s -q -v -h --group --all --yes --store --store-file --config --reason --json --quiet --verbose --log-format --to --when-idle --wait --help"
+            opts="-g -y -s -q -v -h --group --all --yes --store --store-file --config --reason --json --quiet --verbose --log-format --from --to --any --when-idle --wait --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1142,6 +1142,10 @@ _tokenrun() {
                     ;;
                 --log-format)
                     COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                --from)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --to)
@@ -1354,7 +1358,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__pause)
-            opts="-g -y -s -q -v -h --group --all --yes --store --store-file --config --reason --json --quiet --verbose --log-format --for --help"
+            opts="-g -y -s -q -v -h --group --all --yes --store --store-file --config --reason --json --quiet --verbose --log-format --client --for --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1390,6 +1394,10 @@ _tokenrun() {
                     ;;
                 --log-format)
                     COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                --client)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --for)
@@ -1450,7 +1458,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__resume)
-            opts="-g -y -s -q -v -h --group --all --yes --store --store-file --config --reason --json --quiet --verbose --log-format --force --help"
+            opts="-g -y -s -q -v -h --group --all --yes --store --store-file --config --reason --json --quiet --verbose --log-format --client --force --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1486,6 +1494,10 @@ _tokenrun() {
                     ;;
                 --log-format)
                     COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                --client)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -1584,7 +1596,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__status)
-            opts="-g -s -h --group --store --store-file --config --state --wide --color --utc --watch --json --help"
+            opts="-g -s -h --group --client --store --store-file --config --state --wide --color --utc --watch --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1595,6 +1607,10 @@ _tokenrun() {
                     return 0
                     ;;
                 -g)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --client)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

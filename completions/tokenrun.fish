@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_tokenrun_global_optspecs
-    string join \n g/group= wait= once= E/conflict-exit-code= timeout= heartbeat= takeover-after= keep= head-start= at-least= kill-grace= store-timeout= leftovers= close-lock capture= done-exit-code= on-success= on-failure= on-refused= hook-timeout= report= history-retain= output-retain= output-count= label= once-retain= q/quiet v/verbose log-format= client-id= expected= failback s/store= store-file= config= h/help V/version
+    string join \n g/group= wait= once= E/conflict-exit-code= timeout= heartbeat= takeover-after= keep= head-start= at-least= kill-grace= store-timeout= move-on-failure leftovers= close-lock capture= done-exit-code= on-success= on-failure= on-refused= hook-timeout= report= history-retain= output-retain= output-count= label= once-retain= q/quiet v/verbose log-format= client-id= expected= failback s/store= store-file= config= h/help V/version
 end
 
 function __fish_tokenrun_needs_command
@@ -58,6 +58,7 @@ complete -c tokenrun -n "__fish_tokenrun_needs_command" -l expected -d 'The clie
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -l move-on-failure -d 'After a failed run, let another client run the job next'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l close-lock -d 'Do not let the job inherit the lock that shows other runs on this host that it is alive'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -s q -l quiet -d 'Print only what is wrong; twice: print nothing'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -s v -l verbose -d 'Print every step'
@@ -70,9 +71,9 @@ complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "output" -d 'Print th
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "explain" -d 'Explain whether a client may run now, and when that changes'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "check" -d 'Check whether this node may run now, or whether a run has succeeded'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "hold" -d 'Hold the token without a job, and report each gain and loss'
-complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "pause" -d 'Stop new grants; a running job goes on'
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "pause" -d 'Stop new grants, of groups or to a client; a running job goes on'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "resume" -d 'Allow grants again'
-complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "move" -d 'Give the token to a certain client now: hand it off, and end the job of another client'
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "move" -d 'Give tokens to a certain client now, or to any other than their own: end a job that runs elsewhere'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "expect" -d 'Change the client that is expected to have the token'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "revoke" -d 'Ask the holder to end its job and to free the token, without overlap'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "release" -d 'Free an idle token, although its --at-least is not over; a running one only by force'
@@ -89,6 +90,7 @@ complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "completions" -d 'Pri
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "man" -d 'Write the manual pages'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "help" -d 'Explain a command or a topic: exit-codes, environment, json, configuration, options, metrics'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -s g -l group -d 'Only this group, or the groups that match a pattern such as \'etl-*\'; can be repeated' -r -f -a "(__fish_tokenrun_groups)"
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l client -d 'Only groups that this client has, is expected to have, gets next or waits for' -r -f -a "(__fish_tokenrun_clients)"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
@@ -194,6 +196,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -l config -d 'A
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -l reason -d 'The reason, which is recorded and shown in history' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -l log-format -d 'The format of messages on stderr' -r -f -a "text\t'Lines of text'
 json\t'One JSON object per line'"
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -l client -d 'The client that gets no token of any group' -r -f -a "(__fish_tokenrun_clients)"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -l for -d 'How long the pause lasts [default: until tokenrun resume]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -l all -d 'Every group of the store'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -s y -l yes -d 'Ask no question'
@@ -208,6 +211,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -l config -d '
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -l reason -d 'The reason, which is recorded and shown in history' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -l log-format -d 'The format of messages on stderr' -r -f -a "text\t'Lines of text'
 json\t'One JSON object per line'"
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -l client -d 'The client that gets tokens again' -r -f -a "(__fish_tokenrun_clients)"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -l all -d 'Every group of the store'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -s y -l yes -d 'Ask no question'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -l json -d 'Print what was done as an array of JSON objects'
@@ -222,6 +226,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -l config -d 'A 
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -l reason -d 'The reason, which is recorded and shown in history' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -l log-format -d 'The format of messages on stderr' -r -f -a "text\t'Lines of text'
 json\t'One JSON object per line'"
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -l from -d 'Every group whose token belongs to this client' -r -f -a "(__fish_tokenrun_clients)"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -l to -d 'The client that gets the token' -r -f -a "(__fish_tokenrun_clients)"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -l wait -d 'Wait until that client can have the token, at most this long; then exit code 75 [default: on a terminal, without a limit]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -l all -d 'Every group of the store'
@@ -229,6 +234,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -s y -l yes -d '
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -l json -d 'Print what was done as an array of JSON objects'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -s q -l quiet -d 'Print only what is wrong; twice: print nothing'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -s v -l verbose -d 'Print every step'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -l any -d 'Any other client gets the token: the one that has it waits --head-start'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -l when-idle -d 'Only hand it off: the client gets the token next, when it is idle; a running job goes on'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"
@@ -419,6 +425,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l expected -d
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l move-on-failure -d 'After a failed run, let another client run the job next'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l close-lock -d 'Do not let the job inherit the lock that shows other runs on this host that it is alive'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -s q -l quiet -d 'Print only what is wrong; twice: print nothing'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -s v -l verbose -d 'Print every step'

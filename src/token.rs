@@ -60,7 +60,7 @@
 //! | 3 | the verdict needs an unknown age: the stamp is of another clock epoch, or of the future | anyone | observe: that age counts as reached once the version stood unchanged for its whole length on the reader's own clock |
 //! | 4 | running, silent for less than the holder's takeover-after (or, where that age is unknown, heard while the reader watched) | anyone | refused: held. The expected client with failback: handed off to itself besides, unless a hand-off is there |
 //! | 5 | running, silent longer | anyone, unless a process of the run is alive on this host (then refused) | *open*: go on at 6 |
-//! | 6 | paused | anyone | refused |
+//! | 6 | paused; or any, also absent, while the claimant's client is paused | anyone, a paused client except in clause 1 | refused |
 //! | 7 | free, idle or open, younger than not-before since its grant, however that run ended | anyone | refused: too soon |
 //! | 8 | handed off, not running or open | the target | grant: handoff |
 //! | 9 | the same | another, whom 10 and 12 to 14 would let in | wait the head start, then grant |
@@ -71,6 +71,13 @@
 //! | 14 | never granted, younger than takeover-after, a client is expected | another | refused: reserved |
 //! | 15 | open | the preferred client, the expected one with failback, the first in the queue, or anyone if no client is preferred | grant |
 //! | 16 | open | another | wait the head start; if the version is unchanged then, grant: takeover |
+//!
+//! A pause of a client comes before every clause but 1: such a client has nothing to observe. It stands
+//! beside the note of the [`incarnation`], which each look reads and each grant compares.
+//!
+//! After a failed run with `--move-on-failure`, and after an operator has moved the token away from a
+//! client, that client *gives way*: no client is preferred, and it waits the head start in place of 11 and
+//! 15, also as the first of the queue, where it delays no other waiter.
 //!
 //! The queue of clause 10 ([`mod@queue`]) holds the waiters by arrival. A waiter counts while its
 //! last heartbeat is at most 2.5 seconds old by the store's clock (a heartbeat expires, as a swap

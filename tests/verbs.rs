@@ -91,6 +91,8 @@ mod acts;
 mod check;
 #[path = "verbs/doctor.rs"]
 mod doctor;
+#[path = "verbs/draining.rs"]
+mod draining;
 #[path = "verbs/explain.rs"]
 mod explain;
 #[path = "verbs/fence.rs"]

@@ -232,6 +232,7 @@ fn example_of(command: &clap::Command) -> String {
         return example_of(verb);
     }
     let mut line = name.to_owned();
+    let mut shown_ids = Vec::new();
     for option in command.get_arguments() {
         let is_shell = option.get_id() == "shell";
         let value = match option.get_value_names() {
@@ -247,12 +248,26 @@ fn example_of(command: &clap::Command) -> String {
         // The client of `expect` may be left out for another option.
         let is_client = option.is_positional() && value == "ID";
         match option.get_long() {
-            Some("group") => line.push_str(" --group nightly"),
+            Some("group") => {
+                line.push_str(" --group nightly");
+                shown_ids.push(option.get_id());
+            }
             Some(long) if option.is_required_set() => {
                 line.push_str(&format!(" --{long} {shown}"));
             }
             None if option.is_required_set() || is_client => line.push_str(&format!(" {shown}")),
             _ => {}
+        }
+    }
+    // Of several options one must be given.
+    for group in command.get_groups().filter(|it| it.is_required_set()) {
+        let first = group.get_args().next().filter(|_| {
+            let mut all = group.get_args();
+            !all.any(|id| shown_ids.contains(&id))
+        });
+        let first = first.and_then(|id| command.get_arguments().find(|it| it.get_id() == id));
+        if let Some(long) = first.and_then(clap::Arg::get_long) {
+            line.push_str(&format!(" --{long} node-b"));
         }
     }
     line

@@ -30,9 +30,15 @@ pub(super) fn line_with_verb(arguments: &[OsString], command: &clap::Command) ->
     let (first, rest) = words.split_first()?;
     let as_it_is = [&[verb_meant(first)?], rest].concat();
     let mut with_group = as_it_is.clone();
-    // `stop NAME` gives the group as other tools take it.
+    // `stop NAME` gives the group as other tools take it, and `drain NAME` the node.
     if let Some(at) = rest.iter().position(|word| !word.starts_with('-')) {
-        with_group.insert(at + 1, "-g");
+        match *first {
+            "drain" => {
+                with_group.insert(at + 1, "--from");
+                with_group.push("--any");
+            }
+            _ => with_group.insert(at + 1, "-g"),
+        }
     }
     let lines = [as_it_is, with_group];
     lines.iter().find_map(|line| checked(line, command))

@@ -6,7 +6,7 @@ use super::message::{Level, Message};
 use super::printable::quoted;
 use super::rfc3339;
 use crate::duration::rounded;
-use crate::token::operator::Judgement;
+use crate::token::operator::{ClientAct, Judgement, MOST_PAUSED_CLIENTS};
 use crate::token::{Act, ActRecord, ClientId, GroupName, Pause, Row, State, StoreTime, WallTime};
 
 /// Until when a pause lasts.
@@ -77,6 +77,12 @@ pub fn done(
                 "{group} goes to {to} at its next run, or at once if one waits there: the hand-off starts nothing; {others}"
             )
         }
+        Act::Away if running => format!(
+            "{holder} is asked to end its job of {group}; then any other client can have it, and {holder} after its head start"
+        ),
+        Act::Away => format!(
+            "{group} belongs to no client now: any other than {holder} can have it at its next run, and {holder} after its head start"
+        ),
         Act::Expect(Some(client)) => format!("{client} is expected to run {group}"),
         Act::Expect(None) => format!("no client is expected to run {group}"),
         Act::Revoke => format!(
@@ -124,6 +130,10 @@ pub fn nothing(act: &Act, row: &Row, store: &str) -> Message {
         Act::Pause(_) => format!("{group} is paused like that already"),
         Act::Resume(_) => format!("{group} is not paused"),
         Act::Handoff(to) => format!("{group} goes to {to} already"),
+        Act::Away => match row.client_bound() {
+            Some(client) => format!("{client} is asked already to end its job of {group}"),
+            None => format!("{group} belongs to no client"),
+        },
         Act::Expect(Some(client)) => format!("{client} is expected to run {group} already"),
         Act::Expect(None) => format!("no client is expected to run {group} already"),
         Act::Revoke => match &row.state {
@@ -151,6 +161,80 @@ pub fn stays_paused(act: &Act, pause: &Pause, row: &Row, store: &str) -> Message
         _ => format!("{by}: tokenrun resume -g {group}, or --force, ends another operator's pause"),
     };
     unchanged(&text)
+}
+
+/// The message for a pause of a client that was made or ended.
+pub fn client_acted(act: &ClientAct, client: &ClientId, store: &str) -> Message {
+    let client = quoted(client.as_str());
+    let text = match act {
+        ClientAct::Pause(pause) => {
+            let until = lasting(pause, rfc3339);
+            format!(
+                "{client} gets no token in {store} {until}; a job that it runs goes on: tokenrun move --from {client} --any moves it"
+            )
+        }
+        ClientAct::Resume(_) => format!("{client} can get tokens in {store} again"),
+    };
+    Message::info(act.word(), text)
+}
+
+/// The message that a client is paused.
+pub fn client_pause(client: &ClientId, pause: &Pause, store: &str) -> Message {
+    let client = quoted(client.as_str());
+    let by = by_until(pause, rfc3339);
+    Message::info(
+        "client_paused",
+        format!(
+            "{client} gets no token in {store}: it is paused {by}; to end that: tokenrun resume --client {client}"
+        ),
+    )
+}
+
+/// The message that a client is paused like that already, or is not paused.
+pub fn client_unchanged(act: &ClientAct, client: &ClientId, store: &str) -> Message {
+    let client = quoted(client.as_str());
+    match act {
+        ClientAct::Pause(_) => {
+            unchanged(&format!("{client} in {store} is paused like that already"))
+        }
+        ClientAct::Resume(_) => unchanged(&format!("{client} in {store} is not paused")),
+    }
+}
+
+/// The message for a client's pause that an act leaves as it is.
+pub fn client_stays_paused(
+    act: &ClientAct,
+    client: &ClientId,
+    pause: &Pause,
+    store: &str,
+) -> Message {
+    let name = quoted(client.as_str());
+    let by = format!(
+        "{name} in {store} stays paused {}",
+        by_until(pause, rfc3339)
+    );
+    let text = match act {
+        ClientAct::Pause(_) => format!("{by}: that pause is no shorter"),
+        ClientAct::Resume(_) => {
+            format!("{by}: tokenrun resume --client {name} --force ends another operator's pause")
+        }
+    };
+    unchanged(&text)
+}
+
+/// The error that no more clients can be paused.
+pub fn too_many_paused(store: &str) -> String {
+    format!(
+        "{MOST_PAUSED_CLIENTS} clients are paused in {store}, and no more can be: end a pause by tokenrun resume --client ID (tokenrun status lists them)"
+    )
+}
+
+/// The message that a client has no token that could be moved.
+pub fn has_none(client: &ClientId, store: &str) -> Message {
+    unchanged(&format!(
+        "{} has no token in {store}",
+        quoted(client.as_str())
+    ))
 }
 
 /// The message that the client to which a token is moved runs the job already.

@@ -20,7 +20,7 @@ pub fn details(group: &Group<'_>, at: Snapshot<'_>, screen: &Screen) -> String {
         who(row, at, times),
         terms(row, at.now, times),
         observation(row, at, times),
-        orders(row, at.now, times),
+        orders(row, at, times),
         queue(group),
         past(group, at.now),
         place(at, times),
@@ -113,7 +113,11 @@ fn observation(row: &Row, at: Snapshot<'_>, times: &Times) -> Lines {
     line.into_iter().collect()
 }
 
-fn orders(row: &Row, now: &StoreTime, times: &Times) -> Lines {
+fn orders(row: &Row, at: Snapshot<'_>, times: &Times) -> Lines {
+    let now = at.now;
+    let own = row.client_bound();
+    let own = own.and_then(|client| at.memory.pause_of(client, now));
+    let own = own.map(|pause| by_until(pause, |until| times.full(until)));
     let paused = row.pause_at(now);
     let paused = paused.map(|pause| by_until(pause, |until| times.full(until)));
     let handoff = row.document.handoff.as_ref();
@@ -130,6 +134,8 @@ fn orders(row: &Row, now: &StoreTime, times: &Times) -> Lines {
     };
     vec![
         ("paused", or_none(paused)),
+        ("client paused", or_none(own)),
+        ("gives way", or_none(row.document.gives_way.as_ref())),
         ("handoff", or_none(handoff)),
         ("revoke", revoked.to_owned()),
     ]

@@ -55,7 +55,7 @@ pub fn changes_in(verdict: &Verdict, now: &StoreTime) -> Option<Duration> {
         }
         Verdict::Nested | Verdict::Create | Verdict::Grant(_) => None,
         Verdict::RefusedWithHandoff(why) | Verdict::Refused(why) => match why {
-            Refusal::Paused(pause) => pause
+            Refusal::Paused(pause) | Refusal::ClientPaused(pause) => pause
                 .until
                 .map(|until| until.since(now.stamp.wall).unwrap_or_default()),
             why => wait_of(why),
@@ -187,6 +187,10 @@ fn because(decided: &Decision, row: Option<&Row>) -> String {
         Refusal::Paused(pause) => {
             let (until, reason) = (lasting(pause, rfc3339), reason(pause, ": ", ""));
             format!("{} paused it {until}{reason}", pause.by)
+        }
+        Refusal::ClientPaused(pause) => {
+            let (until, reason) = (lasting(pause, rfc3339), reason(pause, ": ", ""));
+            format!("{} paused this client {until}{reason}", pause.by)
         }
         Refusal::TooSoon { .. } => {
             let began = row.and_then(|row| row.acquired_at());

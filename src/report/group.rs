@@ -6,7 +6,9 @@ use serde::Serialize;
 use super::records::time_if_any;
 use super::screen::Tint;
 use crate::duration::brief;
-use crate::token::{Memory, Outcome, Row, RunRecord, StampOf, State, StoreTime, Waiter, WallTime};
+use crate::token::{
+    ClientId, Memory, Outcome, Row, RunRecord, StampOf, State, StoreTime, Waiter, WallTime,
+};
 
 /// What a store said, and when.
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +34,17 @@ pub struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
+    /// True if this client has the token, is expected to have it, gets it next or waits for it.
+    pub fn concerns(&self, client: &ClientId) -> bool {
+        let row = self.row;
+        let named = [
+            row.client_bound(),
+            row.expected_client.as_ref(),
+            row.next_client(),
+        ];
+        named.contains(&Some(client)) || self.waiters.iter().any(|it| it.client == *client)
+    }
+
     /// The group of this row.
     pub fn new(
         row: &'a Row,

@@ -51,6 +51,12 @@ pub struct Token<'a> {
     pub paused_by: Option<&'a str>,
     pub paused_reason: Option<&'a str>,
     pub paused_until: Option<String>,
+    /// The operator who paused the client that the token belongs to.
+    pub client_paused_by: Option<&'a str>,
+    pub client_paused_reason: Option<&'a str>,
+    pub client_paused_until: Option<String>,
+    /// The client that waits the head start for any other.
+    pub gives_way: Option<&'a str>,
     /// The client that gets the token next.
     pub handoff_to: Option<&'a str>,
     /// When the hand-off was made.
@@ -134,7 +140,7 @@ pub const fn state_word(state: &State) -> &'static str {
 
 impl<'a> Token<'a> {
     /// The object for a group.
-    pub fn of(group: &Group<'a>, at: Snapshot<'_>) -> Self {
+    pub fn of(group: &Group<'a>, at: Snapshot<'a>) -> Self {
         let waiting = group.waiters.iter().map(|waiter| Waiting {
             client: waiter.client.as_str(),
             session: waiter.session.as_str(),
@@ -151,6 +157,8 @@ impl<'a> Token<'a> {
             ..
         } = row.document.counters;
         let pause = row.pause_at(now);
+        let own = row.client_bound();
+        let own = own.and_then(|client| at.memory.pause_of(client, now));
         let handoff = row.document.handoff.as_ref();
         let observed = at.memory.observation(row.longest_lease(), now);
         Self {
@@ -173,6 +181,10 @@ impl<'a> Token<'a> {
             paused_by: pause.map(|pause| pause.by.as_str()),
             paused_reason: pause.map(|pause| pause.reason.as_str()),
             paused_until: pause.and_then(|pause| pause.until).map(rfc3339),
+            client_paused_by: own.map(|pause| pause.by.as_str()),
+            client_paused_reason: own.map(|pause| pause.reason.as_str()),
+            client_paused_until: own.and_then(|pause| pause.until).map(rfc3339),
+            gives_way: row.document.gives_way.as_ref().map(|it| it.as_str()),
             handoff_to: handoff.map(|handoff| handoff.to.as_str()),
             handoff_at: handoff.map(|handoff| rfc3339(handoff.at)),
             revoke_requested: row.document.revoke_requested,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::acts::by_until;
 use super::group::{Condition, Group, Snapshot, qualities};
 use super::json::{UNREADABLE, not_before, state_word};
 use super::screen::{Screen, Times, Tint};
@@ -215,7 +216,12 @@ fn note(group: &Group<'_>, at: Snapshot<'_>, times: &Times) -> String {
         observed,
         silence(row, now),
         pause(row, now, times),
+        client_pause(row, at, times),
         handoff,
+        row.document
+            .gives_way
+            .as_ref()
+            .map(|it| format!("{it} gives way")),
         (waiting > 0).then(|| format!("{waiting} waiting")),
         displaced(row),
         next.map(|at| format!("not before {}", times.short(at, wall))),
@@ -250,6 +256,14 @@ fn pause(row: &Row, now: &StoreTime, times: &Times) -> Option<String> {
     let until = until.map(|at| format!("until {}", times.short(at, now.stamp.wall)));
     let parts: Vec<_> = what.into_iter().chain(until).collect();
     (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// The pause of the client that the token belongs to.
+fn client_pause(row: &Row, at: Snapshot<'_>, times: &Times) -> Option<String> {
+    let client = row.client_bound()?;
+    let pause = at.memory.pause_of(client, at.now)?;
+    let by = by_until(pause, |until| times.short(until, at.now.stamp.wall));
+    Some(format!("{client} is paused {by}"))
 }
 
 /// The expected client, where the token belongs to another.

@@ -51,6 +51,8 @@ pub(super) struct RunFields {
     revoked: bool,
     /// Why the job could not be started.
     reason: Option<String>,
+    /// True if it failed with `--move-on-failure`, so that any other client came next.
+    moved_on: bool,
 }
 
 /// Refusals of one client for one reason, as `history --json` shows them. Only they have a field
@@ -227,6 +229,7 @@ pub fn reason(refusal: &RefusalRecord, times: &Times, now: WallTime) -> String {
         "held" => format!("{} held the token", holder()),
         "alive_here" => format!("processes of {}'s run were alive on this host", holder()),
         "paused" => paused(refusal, times, now),
+        "client_paused" => format!("the client was {}", paused(refusal, times, now)),
         "too_soon" => "the run before was too recent (--at-least)".to_owned(),
         "behind" => match refusal.ahead {
             Some(1) | None => "another was ahead in the queue".to_owned(),

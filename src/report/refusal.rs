@@ -28,7 +28,10 @@ pub(super) fn wait_of(why: &Refusal) -> Option<Duration> {
         | Refusal::HeadStart { wait, .. }
         | Refusal::Observed { wait }
         | Refusal::Forgetful { wait, .. } => Some(*wait),
-        Refusal::Paused(_) | Refusal::AliveHere(_) | Refusal::Behind { .. } => None,
+        Refusal::Paused(_)
+        | Refusal::ClientPaused(_)
+        | Refusal::AliveHere(_)
+        | Refusal::Behind { .. } => None,
     }
 }
 
@@ -71,6 +74,11 @@ pub(super) fn why_not(cx: &Context<'_>, why: &Refusal, seen: Option<&Row>) -> St
         Refusal::Paused(pause) => {
             format!("{group} in {store} is paused {}", by_until(pause, rfc3339))
         }
+        Refusal::ClientPaused(pause) => format!(
+            "{} gets no token in {store}: it is paused {}",
+            cx.client,
+            by_until(pause, rfc3339)
+        ),
         Refusal::TooSoon { .. } => format!(
             "{group} in {store} ran too recently for its --at-least; it can run again in {left}, or after tokenrun release -g {group}"
         ),
@@ -169,6 +177,7 @@ pub fn display(
         }
         Refusal::AliveHere(_) => "its silent holder is alive on this host".to_owned(),
         Refusal::Paused(pause) => format!("paused by {}", pause.by),
+        Refusal::ClientPaused(pause) => format!("this client is paused by {}", pause.by),
         Refusal::TooSoon { .. } => format!("too soon for {left}"),
         Refusal::Behind { .. } => "open to those before".to_owned(),
         Refusal::Bound { to, .. } => format!("kept for {to} for {left}"),

@@ -259,13 +259,21 @@ fn performed(act: &ActRecord, times: &Times) -> String {
         "resume" => "resumed it",
         "revoke" => "revoked the token",
         "release" => "freed the token",
+        "move_away" => "moved it away",
+        "pause_client" => "paused the client",
+        "resume_client" => "resumed the client",
         "handoff" => "handed it off",
         "expect" => "changed the expected client",
         other => other,
     };
     let to = act.client.as_ref().map_or_else(String::new, |client| {
-        let joint = if act.act == "handoff" { "to" } else { "of" };
-        format!(" {joint} {client}")
+        let joint = match act.act.as_str() {
+            "handoff" => "to ",
+            "move_away" => "from ",
+            "pause_client" | "resume_client" => "",
+            _ => "of ",
+        };
+        format!(" {joint}{client}")
     });
     let until = act.until.map_or_else(String::new, |until| {
         format!(" until {}", times.short(until, act.at))

@@ -89,6 +89,7 @@ fn running() -> Row {
                 for_failback: false,
                 other: Others::new(),
             }),
+            gives_way: Some(client("n5")),
             revoke_requested: false,
             last_outcome: Some(Outcome::TimedOut),
             counters: Counters {
@@ -150,7 +151,7 @@ fn wide(row: &Row, now: &StoreTime) -> Vec<String> {
 
 #[test]
 fn a_running_token_is_open_after_its_takeover_after() {
-    let paused = "disk full, until 2026-09-21T17:13:20.000Z; next: n3 (handoff); 1 waiting; \
+    let paused = "disk full, until 2026-09-21T17:13:20.000Z; next: n3 (handoff); n5 gives way; 1 waiting; \
                   expected n2; not before 2026-09-22T00:13:20.000Z";
     let line = |state, since, heartbeat, open, note: &str| {
         let cells = [
@@ -214,6 +215,8 @@ fn the_details_of_a_token_name_each_value_by_its_name() {
         "terms takeover-after 5m, keep 2h, head-start 17s",
         "clock d",
         "paused by admin until 2026-09-21T17:13:20.000Z (disk full)",
+        "client paused -",
+        "gives way n5",
         "handoff to n3 since 2026-09-21T14:43:20.000Z",
         "revoke -",
         "waiting n7 (session s7)",
@@ -241,7 +244,9 @@ fn the_json_of_a_token_names_each_value_by_its_name() {
         "takeover_in_ms": 240_000, "acquired_at": "2026-09-21T15:13:20.000Z",
         "released_at": Value::Null, "not_before": "2026-09-22T00:13:20.000Z",
         "observed_until": "2026-09-21T16:17:40.000Z", "paused_by": "admin", "paused_reason": "disk full",
-        "paused_until": "2026-09-21T17:13:20.000Z", "handoff_to": "n3",
+        "paused_until": "2026-09-21T17:13:20.000Z", "client_paused_by": Value::Null,
+        "client_paused_reason": Value::Null, "client_paused_until": Value::Null, "gives_way": "n5",
+        "handoff_to": "n3",
         "handoff_at": "2026-09-21T14:43:20.000Z", "revoke_requested": false, "waiters": 1,
         "queue": [{ "client": "n7", "session": "s7" }], "program": "run.sh", "once_key": Value::Null,
         "grant": "bind", "takeover_after_ms": 300_000, "keep_ms": 7_200_000, "head_start_ms": 17_000,
@@ -298,6 +303,7 @@ fn record(client_of: &str, began: i64, took: i64, outcome: Outcome) -> RunRecord
         revoked: false,
         reason: None,
         output: None,
+        moved_on: false,
         other: Others::new(),
     }
 }
@@ -329,7 +335,7 @@ fn a_run_is_shown_with_each_value_in_its_place() {
         "program": "run.sh", "once_key": "2026-38", "grant": "takeover",
         "started_at": "2026-09-21T14:13:20.000Z", "ended_at": "2026-09-21T14:14:50.000Z",
         "outcome": "failed", "exit_code": 3, "signal": Value::Null, "revoked": false,
-        "reason": Value::Null,
+        "reason": Value::Null, "moved_on": false,
     });
     let shown = RunObject(&failed);
     assert_eq!(serde_json::to_value(shown).unwrap(), expected);

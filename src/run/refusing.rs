@@ -39,7 +39,7 @@ impl Refusing {
             _ => return None,
         };
         let paused = match why {
-            Refusal::Paused(pause) => Some(pause),
+            Refusal::Paused(pause) | Refusal::ClientPaused(pause) => Some(pause),
             _ => None,
         };
         let reason = paused.map(|pause| pause.reason.clone());

@@ -24,11 +24,11 @@ pub struct Claim {
     pub nested_in: Option<SessionId>,
     /// The durations of the run.
     pub timing: Timing,
-    /// Facts that are recorded about the run; no decision uses them.
+    /// What is recorded about the run; no decision about this claim uses it.
     pub about: About,
 }
 
-/// Facts that are recorded about a run; no decision uses them.
+/// What is recorded about a run; no decision about its claim uses it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct About {
     pub host: Option<String>,
@@ -42,6 +42,8 @@ pub struct About {
     pub program: String,
     /// The key of `--once`.
     pub once_key: Option<String>,
+    /// After a failed run the token prefers no client, and this one waits the head start.
+    pub move_on_failure: bool,
 }
 
 /// One look at a group: the row, and what the reader knows besides.

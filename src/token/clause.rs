@@ -4,47 +4,48 @@ use std::fmt;
 
 /// A clause of the rule, in the order of the table in `token.rs`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[repr(u8)]
 pub enum Clause {
     /// The store may have forgotten a grant.
-    ForgetfulStore = 0,
+    ForgetfulStore,
     /// The claim comes from inside the run.
-    Nested = 1,
+    Nested,
     /// The run is provably dead.
-    ProvenDead = 2,
+    ProvenDead,
     /// An age is unknown.
-    UnknownAge = 3,
+    UnknownAge,
     /// The holder was heard recently.
-    Held = 4,
+    Held,
     /// The run of a silent holder is alive on this host.
-    AliveHere = 5,
+    AliveHere,
     /// The group is paused.
-    Paused = 6,
+    Paused,
+    /// The claimant's client is paused.
+    ClientPaused,
     /// The last run began too recently.
-    TooSoon = 7,
+    TooSoon,
     /// The token is handed off to the claimant.
-    HandedOff = 8,
+    HandedOff,
     /// The token is handed off to another client.
-    HandedToAnother = 9,
+    HandedToAnother,
     /// Others come first in the queue.
-    Behind = 10,
+    Behind,
     /// The token belongs to the claimant.
-    Renewal = 11,
+    Renewal,
     /// The expected client takes the token back.
-    Failback = 12,
+    Failback,
     /// The token is kept for another client.
-    Kept = 13,
+    Kept,
     /// A new group waits for its expected client.
-    Reserved = 14,
+    Reserved,
     /// The token is open.
-    Open = 15,
+    Open,
     /// The token is open, and another client has a head start.
-    HeadStart = 16,
+    HeadStart,
 }
 
 impl Clause {
     /// Every clause, in their order.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::ForgetfulStore,
         Self::Nested,
         Self::ProvenDead,
@@ -52,6 +53,7 @@ impl Clause {
         Self::Held,
         Self::AliveHere,
         Self::Paused,
+        Self::ClientPaused,
         Self::TooSoon,
         Self::HandedOff,
         Self::HandedToAnother,
@@ -64,8 +66,27 @@ impl Clause {
         Self::HeadStart,
     ];
 
+    /// The number in the table. A pause of the group and one of the client are both clause 6.
     pub const fn number(self) -> u8 {
-        self as u8
+        match self {
+            Self::ForgetfulStore => 0,
+            Self::Nested => 1,
+            Self::ProvenDead => 2,
+            Self::UnknownAge => 3,
+            Self::Held => 4,
+            Self::AliveHere => 5,
+            Self::Paused | Self::ClientPaused => 6,
+            Self::TooSoon => 7,
+            Self::HandedOff => 8,
+            Self::HandedToAnother => 9,
+            Self::Behind => 10,
+            Self::Renewal => 11,
+            Self::Failback => 12,
+            Self::Kept => 13,
+            Self::Reserved => 14,
+            Self::Open => 15,
+            Self::HeadStart => 16,
+        }
     }
 
     /// The clause in words.
@@ -90,6 +111,7 @@ impl Clause {
                 "the holder is silent, but something of its run is alive on this host: refused"
             }
             Self::Paused => "the group is paused: refused",
+            Self::ClientPaused => "this client is paused in every group: refused",
             Self::TooSoon => "the last run began too recently for its --at-least: refused",
             Self::HandedOff => "the token is handed off to this client: it takes it",
             Self::HandedToAnother => {
@@ -134,7 +156,8 @@ mod tests {
             .filter_map(|line| line.strip_prefix("//! | ")?.split(" |").next())
             .filter(|cell| cell.parse::<u8>().is_ok())
             .collect();
-        let clauses = Clause::ALL.map(|clause| clause.to_string());
+        let mut clauses: Vec<_> = Clause::ALL.iter().map(ToString::to_string).collect();
+        clauses.dedup();
         assert_eq!(numbers, clauses);
     }
 }

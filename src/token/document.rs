@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::names::{ClientId, SessionId, Version};
 use super::outcome::{GrantKind, Outcome};
 use super::time::WallTime;
-use super::time::{ClockEpoch, Stamp};
+use super::time::{ClockEpoch, Stamp, StoreTime};
 
 /// The fields that a newer program has added.
 pub type Others = Map<String, Value>;
@@ -52,12 +52,15 @@ pub struct Run {
     /// The client that the token belonged to before, if another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous_client: Option<ClientId>,
+    /// If the job fails, the next run may come from any other client.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub move_on_failure: bool,
     /// What a newer program has added.
     #[serde(flatten)]
     pub other: Others,
 }
 
-/// An operator has stopped new grants.
+/// An operator has stopped new grants: of a group, or to a client.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Pause {
     /// The operator.
@@ -69,6 +72,13 @@ pub struct Pause {
     /// What a newer program has added.
     #[serde(flatten)]
     pub other: Others,
+}
+
+impl Pause {
+    /// True if the pause is not over. Its end is by the store's wall clock, in any clock epoch.
+    pub fn is_in_force(&self, now: &StoreTime) -> bool {
+        self.until.is_none_or(|until| now.stamp.wall < until)
+    }
 }
 
 /// The token goes to a certain client at its next grant.
@@ -234,6 +244,10 @@ pub struct Document {
     /// Which client gets the token next.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handoff: Option<Handoff>,
+    /// The client that waits the head start at the next grant, while no client is preferred: its run
+    /// failed with `--move-on-failure`, or an operator moved the token away from it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gives_way: Option<ClientId>,
     /// The holder is asked to end its job and to free the token.
     #[serde(rename = "revoke", skip_serializing_if = "is_false")]
     pub revoke_requested: bool,

@@ -8,13 +8,14 @@
 //! Only the last note counts. It is never looked up by the incarnation that it names: a store that
 //! was another incarnation in between may come back without what happened there.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::document::Others;
+use super::document::{Others, Pause};
 use super::mutant::{Mutant, is_mutant};
-use super::names::{Incarnation, Version};
+use super::names::{ClientId, Incarnation, Version};
 use super::record::ActRecord;
 use super::row::Row;
 use super::time::WallTime;
@@ -101,6 +102,9 @@ pub enum Doubt {
     Newer,
 }
 
+/// Clients whose pauses may be over.
+pub type PausedClients = BTreeMap<ClientId, Pause>;
+
 /// The note of the incarnation that was seen last: one per store.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct IncarnationNote {
@@ -117,6 +121,10 @@ pub struct IncarnationNote {
     pub served: Served,
     /// Why the store had to be observed, if it had to.
     pub why: Doubt,
+    /// The clients that get no token of any group, each with its pause. They stand here because each look
+    /// reads the note, and each grant fails if the note has changed since.
+    #[serde(default, skip_serializing_if = "PausedClients::is_empty")]
+    pub paused_clients: PausedClients,
     /// What a newer program has added.
     #[serde(flatten)]
     pub other: Others,
@@ -138,6 +146,7 @@ impl IncarnationNote {
             durable_then: durable,
             served: Served::Everything,
             why: Doubt::New,
+            paused_clients: PausedClients::new(),
             other: Others::new(),
         }
     }
@@ -161,6 +170,7 @@ impl IncarnationNote {
             durable_then: false,
             served: Served::NOTHING,
             why: Doubt::Unreadable,
+            paused_clients: PausedClients::new(),
             other: Others::new(),
         });
         Self { version, ..note }
@@ -275,7 +285,7 @@ impl Memory {
     ) -> Option<IncarnationNote> {
         let incarnation = self.incarnation.as_ref()?;
         let mut first_seen = now.stamp;
-        let (served, why, other) = match &self.note {
+        let (served, why) = match &self.note {
             Some(note) if note.names(incarnation, now) => {
                 let is_of_future = note.first_seen.tick_ms > now.stamp.tick_ms;
                 // The settings may have changed while the server ran.
@@ -293,32 +303,51 @@ impl Memory {
                     ..note.clone()
                 });
             }
-            Some(note) => {
-                let (served, why) = self.carried(note, incarnation);
-                (served, why, note.other.clone())
-            }
-            None if is_mutant(Mutant::FirstIncarnationTrusted) => {
-                (Served::Everything, Doubt::New, Others::new())
-            }
+            Some(note) => self.carried(note, incarnation),
+            None if is_mutant(Mutant::FirstIncarnationTrusted) => (Served::Everything, Doubt::New),
             None => {
                 let (served, why) = self.observed(now);
                 if let Served::For(served) = served {
                     // A store that has existed for so long goes on to.
                     first_seen = first_seen.minus(served);
                 }
-                (served, why, Others::new())
+                (served, why)
             }
         };
         Some(IncarnationNote {
-            version: version(),
-            incarnation: incarnation.clone(),
-            epoch: now.epoch.clone(),
             first_seen,
-            durable_then: self.durable,
             served,
             why,
-            other,
+            ..self.new_note(incarnation, now, version())
         })
+    }
+
+    /// A note of this incarnation that keeps what the last note says of other things.
+    fn new_note(
+        &self,
+        incarnation: &Incarnation,
+        now: &StoreTime,
+        version: Version,
+    ) -> IncarnationNote {
+        let last = self.note.as_ref();
+        IncarnationNote {
+            paused_clients: last.map(|it| it.paused_clients.clone()).unwrap_or_default(),
+            other: last.map(|it| it.other.clone()).unwrap_or_default(),
+            ..IncarnationNote::of_new(incarnation.clone(), self.durable, now, version)
+        }
+    }
+
+    /// The pause of this client that is in force at this time, if any.
+    pub fn pause_of(&self, client: &ClientId, now: &StoreTime) -> Option<&Pause> {
+        let pause = self.note.as_ref()?.paused_clients.get(client);
+        pause.filter(|pause| pause.is_in_force(now))
+    }
+
+    /// The clients that are paused at this time, by name.
+    pub fn paused_clients(&self, now: &StoreTime) -> impl Iterator<Item = (&ClientId, &Pause)> {
+        let all = self.note.iter().flat_map(|note| &note.paused_clients);
+        let now = now.clone();
+        all.filter(move |(_, pause)| pause.is_in_force(&now))
     }
 
     /// True if the observation of the store began after the row's last grant, by the same clock:
@@ -389,16 +418,10 @@ impl Memory {
         } else {
             (Served::NOTHING, Doubt::Distrusted)
         };
-        let other = self.note.as_ref().map(|note| note.other.clone());
         IncarnationNote {
-            version,
-            incarnation: incarnation.clone(),
-            epoch: now.epoch.clone(),
-            first_seen: now.stamp,
-            durable_then: self.durable,
             served,
             why,
-            other: other.unwrap_or_default(),
+            ..self.new_note(incarnation, now, version)
         }
     }
 }

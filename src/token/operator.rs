@@ -36,18 +36,124 @@ impl Judgement {
     /// The act's record in history. `None` if [`EVERY_GROUP`] is not a valid group name, which does
     /// not happen.
     pub fn record(&self, note: &IncarnationNote, actor: Actor) -> Option<ActRecord> {
-        Some(ActRecord {
-            group: GroupName::new(EVERY_GROUP).ok()?,
-            at: note.first_seen.wall,
-            version: note.version,
-            act: self.word().to_owned(),
-            client: None,
-            until: None,
-            once_key: None,
-            incarnation: Some(note.incarnation.clone()),
-            fence: Fence::default(),
-            actor,
-        })
+        act_on_every_group(self.word(), note, actor)
+    }
+}
+
+/// The record of an act that changes the note. `None` if [`EVERY_GROUP`] is not a valid group name, which
+/// does not happen.
+fn act_on_every_group(act: &str, note: &IncarnationNote, actor: Actor) -> Option<ActRecord> {
+    Some(ActRecord {
+        group: GroupName::new(EVERY_GROUP).ok()?,
+        at: note.first_seen.wall,
+        version: note.version,
+        act: act.to_owned(),
+        client: None,
+        until: None,
+        once_key: None,
+        incarnation: Some(note.incarnation.clone()),
+        fence: Fence::default(),
+        actor,
+    })
+}
+
+/// The most clients that can be paused at a time: each look at a token reads all of them.
+pub const MOST_PAUSED_CLIENTS: usize = 100;
+
+/// A pause of a client in every group, or its end.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum ClientAct {
+    /// Grant no token to the client; a running job goes on.
+    Pause(Pause),
+    /// Grant it tokens again; with an operator's name, only if that operator has paused it.
+    Resume(Option<String>),
+}
+
+/// The result of an act on a client, before a store has carried it out.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum ClientEffect {
+    /// Write this note, and this record.
+    Note(Box<IncarnationNote>, Option<Box<ActRecord>>),
+    /// The client is paused like that already, or is not paused.
+    Nothing,
+    /// This pause stays, as [`Effect::StaysPaused`].
+    StaysPaused(Pause),
+    /// [`MOST_PAUSED_CLIENTS`] are paused.
+    TooMany,
+}
+
+impl ClientAct {
+    /// The act's word in history.
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Pause(_) => "pause_client",
+            Self::Resume(_) => "resume_client",
+        }
+    }
+
+    /// What the act does to the note of the store's incarnation. `present`: the note that a run would
+    /// write now, or the last one.
+    pub fn perform(
+        &self,
+        client: &ClientId,
+        present: &IncarnationNote,
+        now: &StoreTime,
+        version: Version,
+        actor: Actor,
+    ) -> ClientEffect {
+        let mut paused = present.paused_clients.clone();
+        paused.retain(|_, pause| pause.is_in_force(now));
+        let pause = paused.get(client);
+        let next = match self {
+            Self::Pause(new) => begun(pause, new).map(Some),
+            Self::Resume(only_by) => ended(pause, only_by.as_deref()).map(|()| None),
+        };
+        match next {
+            Err(stays) => return ClientEffect::StaysPaused(stays),
+            Ok(next) if next.as_ref() == pause => return ClientEffect::Nothing,
+            Ok(None) => drop(paused.remove(client)),
+            Ok(Some(_)) if pause.is_none() && paused.len() >= MOST_PAUSED_CLIENTS => {
+                return ClientEffect::TooMany;
+            }
+            Ok(Some(next)) => drop(paused.insert(client.clone(), next)),
+        }
+        let note = IncarnationNote {
+            version,
+            paused_clients: paused,
+            ..present.clone()
+        };
+        let record = act_on_every_group(self.word(), &note, actor).map(|record| ActRecord {
+            client: Some(client.clone()),
+            until: match self {
+                Self::Pause(pause) => pause.until,
+                Self::Resume(_) => None,
+            },
+            incarnation: None,
+            ..record
+        });
+        ClientEffect::Note(Box::new(note), record.map(Box::new))
+    }
+}
+
+/// The pause after an operator's `new` one, where `present` is in force.
+///
+/// # Errors
+/// The present pause stays: it lasts as long or longer.
+fn begun(present: Option<&Pause>, new: &Pause) -> Result<Pause, Pause> {
+    match present {
+        Some(pause) if pause != new && lasts(pause) >= lasts(new) => Err(pause.clone()),
+        _ => Ok(new.clone()),
+    }
+}
+
+/// Ends a pause; with an operator's name, only that operator's.
+///
+/// # Errors
+/// The present pause stays: it is another operator's.
+fn ended(present: Option<&Pause>, only_by: Option<&str>) -> Result<(), Pause> {
+    match (present, only_by) {
+        (Some(pause), Some(operator)) if pause.by != operator => Err(pause.clone()),
+        _ => Ok(()),
     }
 }
 
@@ -60,6 +166,8 @@ pub enum Act {
     Resume(Option<String>),
     /// The token goes to this client next.
     Handoff(ClientId),
+    /// The token leaves its client: a running job is revoked, and that client gives way to any other.
+    Away,
     /// Change the configured primary.
     Expect(Option<ClientId>),
     /// Ask the holder to end its job and to free the token, without overlap.
@@ -82,6 +190,7 @@ impl Act {
             Self::Pause(_) => "pause",
             Self::Resume(_) => "resume",
             Self::Handoff(_) => "handoff",
+            Self::Away => "move_away",
             Self::Expect(_) => "expect",
             Self::Revoke => "revoke",
             Self::Forget(_) => "once_forget",
@@ -100,7 +209,7 @@ impl Act {
         let client = match self {
             Self::Handoff(client) => Some(client.clone()),
             Self::Expect(client) => client.clone(),
-            Self::Revoke | Self::Release { .. } => row.client_bound().cloned(),
+            Self::Away | Self::Revoke | Self::Release { .. } => row.client_bound().cloned(),
             Self::Pause(_) | Self::Resume(_) | Self::Forget(_) | Self::Raise(_) => None,
         };
         let once_key = match self {
@@ -138,7 +247,7 @@ pub enum Effect {
     },
     /// A running token is not freed without force.
     Running,
-    /// No session runs that could be revoked.
+    /// No session runs that could be revoked, or no client has the token that could leave it.
     NotRunning,
     /// This pause stays: it lasts as long as the new one or longer, or another operator made it.
     StaysPaused(Pause),
@@ -150,19 +259,15 @@ pub fn perform(act: &Act, row: &Row, now: &StoreTime, limit: Duration, version: 
     to.version = version;
     let running = matches!(row.state, State::Running { .. });
     let mut old_job_for = Duration::ZERO;
-    let mut ended = None;
+    let mut vanished = None;
     match act {
-        Act::Pause(new) => match row.pause_at(now) {
-            Some(pause) if pause != new && lasts(pause) >= lasts(new) => {
-                return Effect::StaysPaused(pause.clone());
-            }
-            _ => to.document.paused = Some(new.clone()),
+        Act::Pause(new) => match begun(row.pause_at(now), new) {
+            Ok(pause) => to.document.paused = Some(pause),
+            Err(stays) => return Effect::StaysPaused(stays),
         },
-        Act::Resume(only_by) => match (row.pause_at(now), only_by) {
-            (Some(pause), Some(operator)) if pause.by != *operator => {
-                return Effect::StaysPaused(pause.clone());
-            }
-            _ => to.document.paused = None,
+        Act::Resume(only_by) => match ended(row.pause_at(now), only_by.as_deref()) {
+            Ok(()) => to.document.paused = None,
+            Err(stays) => return Effect::StaysPaused(stays),
         },
         Act::Handoff(client) => {
             to.document.handoff = Some(Handoff {
@@ -171,6 +276,18 @@ pub fn perform(act: &Act, row: &Row, now: &StoreTime, limit: Duration, version: 
                 for_failback: false,
                 other: Others::new(),
             });
+        }
+        Act::Away if row.client_bound().is_none() => return Effect::NotRunning,
+        Act::Away => {
+            to.document.gives_way = row.client_bound().cloned();
+            to.document.handoff = None;
+            match row.state {
+                State::Running { .. } => to.document.revoke_requested = true,
+                State::Idle { .. } | State::Free => {
+                    to.keep_stamp();
+                    to.state = State::Free;
+                }
+            }
         }
         Act::Expect(client) => to.expected_client.clone_from(client),
         Act::Revoke if !running => return Effect::NotRunning,
@@ -182,7 +299,7 @@ pub fn perform(act: &Act, row: &Row, now: &StoreTime, limit: Duration, version: 
         Act::Release { force: false } if running => return Effect::Running,
         Act::Release { .. } => {
             old_job_for = still_trusted(row, now);
-            ended = RunRecord::vanished(row);
+            vanished = RunRecord::vanished(row);
             let counters = &mut to.document.counters;
             counters.forced = counters.forced.saturating_add(i64::from(running));
             // Afterwards the state no longer shows what the stamp records.
@@ -190,6 +307,7 @@ pub fn perform(act: &Act, row: &Row, now: &StoreTime, limit: Duration, version: 
             to.state = State::Free;
             to.document.session_version = None;
             to.document.revoke_requested = false;
+            to.document.gives_way = None;
             if row.too_soon_for(now).is_some() {
                 to.document.not_before = Duration::ZERO;
             }
@@ -200,7 +318,7 @@ pub fn perform(act: &Act, row: &Row, now: &StoreTime, limit: Duration, version: 
         to,
         stamp: None,
         expiry: now.until(limit),
-        ended: ended.map(Box::new),
+        ended: vanished.map(Box::new),
         note: None,
         leaves: None,
         act: None,

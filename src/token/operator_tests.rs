@@ -22,6 +22,7 @@ fn acts() -> Vec<Act> {
         Act::Pause(pause(None)),
         Act::Resume(None),
         Act::Handoff(client("b")),
+        Act::Away,
         Act::Expect(Some(client("b"))),
         Act::Revoke,
         Act::Release { force: true },
@@ -233,4 +234,116 @@ fn the_holders_heartbeat_and_release_keep_what_operators_wrote() {
     let expiry = seen(running("a")).now.until(s(0));
     let beat = swap::heartbeat(&asked, Version::from_stored(10), expiry);
     assert_eq!(beat.to.document.handoff, asked.document.handoff);
+}
+
+#[test]
+fn a_token_moves_away_from_its_client_and_its_at_least_goes_on() {
+    let row = but(idle("a"), |row| row.document.not_before = s(3_600));
+    let to = swapped(&Act::Away, &seen(row.clone())).to;
+    assert_eq!(to.state, State::Free);
+    assert_eq!(to.document.gives_way, Some(client("a")));
+    assert_eq!(to.document.not_before, s(3_600));
+    assert_eq!(to.acquired_at(), row.acquired_at());
+    let to = swapped(&Act::Away, &seen(running("a"))).to;
+    assert_eq!(to.state, running("a").state);
+    assert!(to.document.revoke_requested);
+    assert_eq!(to.document.gives_way, Some(client("a")));
+    // The release of the revoked run keeps it, and the next grant ends it.
+    let run = RunRecord::of(&to).unwrap();
+    let now = seen(running("a")).now;
+    let released = swap::release(&to, run, Version::from_stored(10), now.until(s(1))).to;
+    assert_eq!(released.state, State::Free);
+    assert_eq!(released.document.gives_way, Some(client("a")));
+    let kind = crate::token::GrantKind::Bind;
+    let version = Version::from_stored(11);
+    let granted = swap::grant(&claim("b"), kind, Some(&released), &now, version);
+    assert_eq!(granted.to.document.gives_way, None);
+    let freed = effect(&Act::Away, &seen(free()));
+    assert_eq!(freed, Effect::NotRunning);
+}
+
+fn on_client(act: &ClientAct, name: &str, seen: &Seen) -> ClientEffect {
+    let note = seen.memory.note.clone().unwrap();
+    let actor = Actor {
+        by: "root".into(),
+        host: None,
+        reason: None,
+    };
+    act.perform(
+        &client(name),
+        &note,
+        &seen.now,
+        Version::from_stored(2),
+        actor,
+    )
+}
+
+#[test]
+fn a_pause_of_a_client_stands_in_the_note_until_it_is_ended() {
+    let seen = seen(free()).pausing(&client("a"), Some(WallTime(THEN.wall.0 + 60_000)));
+    let longer = ClientAct::Pause(pause(None));
+    let ClientEffect::Note(note, record) = on_client(&longer, "a", &seen) else {
+        panic!("the pause is longer");
+    };
+    assert_eq!(note.version, Version::from_stored(2));
+    assert_eq!(note.paused_clients.len(), 1);
+    assert_eq!(note.paused_clients[&client("a")], pause(None));
+    let record = record.unwrap();
+    assert_eq!(
+        (record.act.as_str(), record.client),
+        ("pause_client", Some(client("a")))
+    );
+    let shorter = ClientAct::Pause(pause(Some(WallTime(THEN.wall.0 + 1_000))));
+    let stays = on_client(&shorter, "a", &seen);
+    assert!(matches!(stays, ClientEffect::StaysPaused(_)), "{stays:?}");
+    let others = on_client(&ClientAct::Resume(Some("root".into())), "a", &seen);
+    assert!(matches!(others, ClientEffect::StaysPaused(_)), "{others:?}");
+    for by in [None, Some("admin".to_owned())] {
+        let ClientEffect::Note(note, _) = on_client(&ClientAct::Resume(by), "a", &seen) else {
+            panic!("the pause ends");
+        };
+        assert!(note.paused_clients.is_empty());
+    }
+    assert_eq!(
+        on_client(&ClientAct::Resume(None), "b", &seen),
+        ClientEffect::Nothing
+    );
+    // One that is over is no pause, and is left out of the next note.
+    let over = seen.clone().after(s(60));
+    assert_eq!(
+        on_client(&ClientAct::Resume(None), "a", &over),
+        ClientEffect::Nothing
+    );
+    let ClientEffect::Note(note, _) = on_client(&longer, "b", &over) else {
+        panic!("another is paused");
+    };
+    assert!(!note.paused_clients.contains_key(&client("a")));
+    // The note of the next incarnation has it, and so has a judgement.
+    let memory = crate::token::Memory {
+        incarnation: Some(Incarnation("restored".into())),
+        ..seen.memory.clone()
+    };
+    assert!(
+        memory
+            .noted(&seen.now)
+            .pause_of(&client("a"), &seen.now)
+            .is_some()
+    );
+    let judged = memory.judged(&Incarnation("x".into()), true, &seen.now, note.version);
+    assert!(judged.paused_clients.contains_key(&client("a")));
+    let read = IncarnationNote::from_json(&judged.to_json(), judged.version);
+    assert_eq!(read, judged);
+}
+
+#[test]
+fn only_so_many_clients_are_paused() {
+    let mut seen = seen(free()).pausing(&client("a"), None);
+    let note = seen.memory.note.as_mut().unwrap();
+    for n in 1..MOST_PAUSED_CLIENTS {
+        note.paused_clients
+            .insert(client(&format!("c{n}")), pause(None));
+    }
+    let act = ClientAct::Pause(pause(None));
+    assert_eq!(on_client(&act, "b", &seen), ClientEffect::TooMany);
+    assert_eq!(on_client(&act, "a", &seen), ClientEffect::Nothing);
 }

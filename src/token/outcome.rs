@@ -26,6 +26,13 @@ pub enum Outcome {
     Unknown,
 }
 
+impl Outcome {
+    /// True if the job ran and did not succeed.
+    pub const fn is_failure(self) -> bool {
+        matches!(self, Self::Failed | Self::Signalled | Self::TimedOut)
+    }
+}
+
 /// How a client got the token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -106,7 +106,8 @@ pub fn before<'a>(
 ///
 /// How long the claimant has observed the row says nothing about a waiter: each observes by itself, and a
 /// waiter takes the token when its own observation is over. So a waiter that must observe does not count.
-/// If it did, waiters that leave before the end of their observation would keep all others out.
+/// If it did, waiters that leave before the end of their observation would keep all others out. One that
+/// gives way does not count either.
 pub fn position(claim: &Claim, look: &Look<'_>, queue: &[QueueEntry]) -> QueuePosition {
     let first = Look {
         position: QueuePosition {
@@ -116,7 +117,11 @@ pub fn position(claim: &Claim, look: &Look<'_>, queue: &[QueueEntry]) -> QueuePo
         unchanged_for: Duration::ZERO,
         ..*look
     };
+    let gives_way = |client: &ClientId| look.row.is_some_and(|row| row.gives_way(client));
     let would_be_let_in = |entry: &&QueueEntry| {
+        if gives_way(&entry.waiter.client) {
+            return false;
+        }
         let verdict = decide(&entry.waiter.claim(claim), &first).verdict;
         !matches!(verdict, Verdict::Refused(_) | Verdict::Observe(_))
     };

@@ -110,6 +110,9 @@ pub struct RunRecord {
     /// The limits within which its output is kept, if that was caught.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<OutputLimits>,
+    /// The run failed with `--move-on-failure`: its end left the token to any other client.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub moved_on: bool,
     /// What a newer program has added.
     #[serde(flatten)]
     pub other: Others,
@@ -151,6 +154,7 @@ impl RunRecord {
             revoked: false,
             reason: None,
             output: None,
+            moved_on: false,
             other: run.other.clone(),
         })
     }
@@ -352,6 +356,7 @@ pub(crate) mod fixture {
                 retain: Duration::from_mins(1),
                 count: 7,
             }),
+            moved_on: false,
             other: Others::new(),
         }
         .ended(RunEnd {

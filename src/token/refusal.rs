@@ -28,8 +28,10 @@ pub enum Refusal {
     },
     /// The holder is silent, but processes of its run are alive on this host.
     AliveHere(Vec<String>),
-    /// New grants are stopped.
+    /// New grants of the group are stopped.
     Paused(Pause),
+    /// New grants to the claimant's client are stopped, in every group.
+    ClientPaused(Pause),
     /// The last grant is too recent.
     TooSoon {
         /// How long until the next is allowed.
@@ -78,6 +80,7 @@ impl Refusal {
             Self::Held { .. } => "held",
             Self::AliveHere(_) => "alive_here",
             Self::Paused(_) => "paused",
+            Self::ClientPaused(_) => "client_paused",
             Self::TooSoon { .. } => "too_soon",
             Self::Behind { .. } => "behind",
             Self::Bound { .. } => "bound",
@@ -118,7 +121,7 @@ pub struct RefusalRecord {
     /// The refused client.
     pub client: ClientId,
     /// The reason in a word for scripts, as messages and the report have it: `held`, `alive_here`,
-    /// `paused`, `too_soon`, `behind`, `bound`, `reserved`, `store_observed`, `head_start`, `observed`;
+    /// `paused`, `client_paused`, `too_soon`, `behind`, `bound`, `reserved`, `store_observed`, `head_start`, `observed`;
     /// `not_started` if the job could not be started on the client's node. A newer program may have
     /// others.
     pub reason: String,
@@ -142,7 +145,7 @@ pub struct RefusalRecord {
     /// The client that holds the token, that it belongs to, or that it is reserved for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<ClientId>,
-    /// The operator that paused the group.
+    /// The operator that paused the group, or the client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused_by: Option<String>,
     /// The operator's reason for the pause.

@@ -58,9 +58,18 @@ impl Row {
         self.run().map(|run| &run.session)
     }
 
-    /// The client that needs no head start: the bound one; if there is none, the expected one.
+    /// The client that needs no head start: the bound one; if there is none, the expected one. None while
+    /// another gives way.
     pub fn preferred_client(&self) -> Option<&ClientId> {
+        if self.document.gives_way.is_some() {
+            return None;
+        }
         self.client_bound().or(self.expected_client.as_ref())
+    }
+
+    /// True if this client waits the head start for any other.
+    pub fn gives_way(&self, client: &ClientId) -> bool {
+        self.document.gives_way.as_ref() == Some(client)
     }
 
     /// The client that an open token goes to first: the target of a hand-off, else the preferred one.
@@ -126,7 +135,7 @@ impl Row {
     /// The pause that is in force at this time, if any.
     pub fn pause_at(&self, now: &StoreTime) -> Option<&Pause> {
         let paused = self.document.paused.as_ref();
-        paused.filter(|pause| pause.until.is_none_or(|u| now.stamp.wall < u))
+        paused.filter(|pause| pause.is_in_force(now))
     }
 
     /// The age of the stamp; `None` if unknown.

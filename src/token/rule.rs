@@ -51,6 +51,10 @@ pub fn decide(claim: &Claim, look: &Look<'_>) -> Decision {
     if is_nested(claim, look.row) {
         return decision(Clause::Nested, Verdict::Nested);
     }
+    // Whatever the row says: a client without a right to any token has nothing to observe.
+    if let Some(pause) = look.memory.pause_of(&claim.client, look.now) {
+        return refused(Clause::ClientPaused, Refusal::ClientPaused(pause.clone()));
+    }
     if let Some(verdict) = forgetful(claim, look) {
         return decision(Clause::ForgetfulStore, verdict);
     }
@@ -248,7 +252,7 @@ fn between_runs(
         State::Running { .. } => Continue(Duration::ZERO),
         State::Idle { client } => {
             if *client == claim.client {
-                return if handed_to_another {
+                return if handed_to_another || row.gives_way(client) {
                     Continue(Duration::ZERO)
                 } else {
                     Break(decision(Clause::Renewal, Verdict::Grant(GrantKind::Renew)))
@@ -311,7 +315,7 @@ fn open(
     let at_once = preferred.is_none_or(|preferred| *preferred == claim.client)
         || takes_back(claim, row)
         || look.position.is_first();
-    if at_once && !handed_to_another {
+    if at_once && !handed_to_another && !row.gives_way(&claim.client) {
         return decision(Clause::Open, Verdict::Grant(kind_of(claim, row)));
     }
     let clause = if handed_to_another {

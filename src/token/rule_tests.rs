@@ -16,16 +16,22 @@ use std::time::Duration;
 
 use crate::token::{Clause, Decision, GrantKind, Refusal, Verdict};
 
+/// The first clause with this number.
+fn clause_of(number: u8) -> Clause {
+    let mut all = Clause::ALL.into_iter();
+    all.find(|it| it.number() == number).unwrap()
+}
+
 fn grants(clause: u8, kind: GrantKind) -> Decision {
     Decision {
-        clause: Clause::ALL[usize::from(clause)],
+        clause: clause_of(clause),
         verdict: Verdict::Grant(kind),
     }
 }
 
 fn waits(clause: u8, wait: Duration) -> Decision {
     Decision {
-        clause: Clause::ALL[usize::from(clause)],
+        clause: clause_of(clause),
         verdict: Verdict::Wait(wait),
     }
 }
@@ -39,7 +45,7 @@ fn observes(wait: Duration) -> Decision {
 
 fn refuses(clause: u8, why: Refusal) -> Decision {
     Decision {
-        clause: Clause::ALL[usize::from(clause)],
+        clause: clause_of(clause),
         verdict: Verdict::Refused(why),
     }
 }

@@ -115,6 +115,7 @@ pub fn grant(
             once_key: claim.about.once_key.clone(),
             grant: kind,
             previous_client: previous.clone(),
+            move_on_failure: claim.about.move_on_failure,
             other: Others::new(),
         }),
     };
@@ -131,6 +132,7 @@ pub fn grant(
     set_terms(document, claim);
     document.not_before = claim.timing.at_least;
     document.handoff = None;
+    document.gives_way = None;
     document.revoke_requested = false;
     Swap {
         from: row.map(|row| row.version),
@@ -171,6 +173,8 @@ pub struct Before {
     /// How long other clients were still refused for it.
     keep: Duration,
     handoff: Option<Handoff>,
+    /// The client that gave way.
+    gives_way: Option<ClientId>,
 }
 
 impl Before {
@@ -190,13 +194,17 @@ impl Before {
                 State::Free | State::Running { .. } => Duration::ZERO,
             },
             handoff: row.document.handoff.clone(),
+            gives_way: row.document.gives_way.clone(),
         }
     }
 }
 
 /// The end of `run`, whose record says how it ended. The token stays with its client until the next
-/// run; without keep, or after a revoke, it belongs to no client.
-pub fn release(row: &Row, run: RunRecord, version: Version, expiry: Until) -> Swap {
+/// run; without keep, or after a revoke, it belongs to no client. After a failed run with
+/// `--move-on-failure` no client is preferred.
+pub fn release(row: &Row, mut run: RunRecord, version: Version, expiry: Until) -> Swap {
+    let moves = row.run().is_some_and(|run| run.move_on_failure);
+    run.moved_on = moves && run.outcome.is_failure();
     let mut to = next_of(row);
     to.version = version;
     let document = &mut to.document;
@@ -204,6 +212,9 @@ pub fn release(row: &Row, run: RunRecord, version: Version, expiry: Until) -> Sw
     document.session_version = None;
     document.last_outcome = Some(run.outcome);
     document.counters.count_end(run.outcome, run.revoked);
+    if run.moved_on {
+        document.gives_way = Some(run.client.clone());
+    }
     let is_kept = !document.keep.is_zero() && !document.revoke_requested;
     document.revoke_requested = false;
     to.state = match to.state {
@@ -239,6 +250,7 @@ pub fn give_back(
     document.keep = before.keep;
     document.not_before = Duration::ZERO;
     document.handoff = document.handoff.take().or_else(|| before.handoff.clone());
+    document.gives_way.clone_from(&before.gives_way);
     swap
 }
 

@@ -2,19 +2,21 @@
 //! `once forget` and `fence raise`.
 
 mod awaiting;
+mod client;
 mod one;
 pub(super) mod several;
 
 use std::time::Duration;
 
 use anyhow::Result;
-use clap::Args;
+use clap::{ArgGroup, Args};
 
 use self::one::Wish;
-use self::several::{Order, Patience};
+use self::several::{Order, Patience, Target};
 use super::shared::node::{about, actor};
 use super::shared::options::RecordOptions;
 use super::shared::stores::{LISTING_TIMEOUT, known_store_with_locks};
+use super::shared::terminal::print_json;
 use super::shared::{Action, Context};
 use crate::cli::{Unusable, values};
 use crate::exit::Exit;
@@ -37,7 +39,7 @@ struct OneGroup {
 #[derive(Debug, Args)]
 struct SeveralGroups {
     /// The group, or a pattern such as 'etl-*'; can be repeated
-    #[arg(short, long, value_name = "NAME", value_parser = values::pattern, required_unless_present = "all")]
+    #[arg(short, long, value_name = "NAME", value_parser = values::pattern)]
     group: Vec<GroupPattern>,
     /// Every group of the store
     #[arg(long, conflicts_with = "group")]
@@ -53,11 +55,15 @@ struct SeveralGroups {
     record: RecordOptions,
 }
 
-/// Stop new grants; a running job goes on
+/// Stop new grants, of groups or to a client; a running job goes on
 #[derive(Debug, Args)]
+#[command(group(which(["group", "all", "client"])))]
 pub(super) struct Pause {
     #[command(flatten)]
     on: SeveralGroups,
+    /// The client that gets no token of any group
+    #[arg(long, value_name = "ID", value_parser = values::client, conflicts_with_all = ["group", "all"])]
+    client: Option<ClientId>,
     /// How long the pause lasts [default: until tokenrun resume]
     #[arg(long = "for", value_name = "DURATION", value_parser = values::duration)]
     lasts: Option<Duration>,
@@ -65,28 +71,41 @@ pub(super) struct Pause {
 
 /// Allow grants again
 #[derive(Debug, Args)]
+#[command(group(which(["group", "all", "client"])))]
 pub(super) struct Resume {
     #[command(flatten)]
     on: SeveralGroups,
+    /// The client that gets tokens again
+    #[arg(long, value_name = "ID", value_parser = values::client, conflicts_with_all = ["group", "all"])]
+    client: Option<ClientId>,
     /// End the pauses of other operators too; without it, resuming several groups leaves those
     #[arg(long)]
     force: bool,
 }
 
-/// Give the token to a certain client now: hand it off, and end the job of another client
+/// Give tokens to a certain client now, or to any other than their own: end a job that runs elsewhere
 ///
 /// The token is handed off to the client. If another client runs its job, the token is revoked
 /// from it, unless --when-idle lets that job end. On a terminal the command then waits until the
 /// client can have the token, and shows what it waits for.
 #[derive(Debug, Args)]
+#[command(group(which(["group", "all", "from"])), group(which(["to", "any"]).id("target").multiple(false)))]
 pub(super) struct Move {
     #[command(flatten)]
     on: SeveralGroups,
+    /// Every group whose token belongs to this client
+    #[arg(long, value_name = "ID", value_parser = values::client, conflicts_with_all = ["group", "all"])]
+    from: Option<ClientId>,
     /// The client that gets the token
     #[arg(long, value_name = "ID", value_parser = values::client)]
-    to: ClientId,
+    to: Option<ClientId>,
+    /// Any other client gets the token: the one that has it waits --head-start
+    ///
+    /// A job that runs is ended. The time of --at-least goes on.
+    #[arg(long)]
+    any: bool,
     /// Only hand it off: the client gets the token next, when it is idle; a running job goes on
-    #[arg(long, conflicts_with = "wait")]
+    #[arg(long, conflicts_with_all = ["wait", "any"])]
     when_idle: bool,
     /// Wait until that client can have the token, at most this long; then exit code 75 [default: on
     /// a terminal, without a limit]
@@ -116,6 +135,7 @@ pub(super) struct Expect {
 
 /// Ask the holder to end its job and to free the token, without overlap
 #[derive(Debug, Args)]
+#[command(group(which(["group", "all"])))]
 pub(super) struct Revoke {
     #[command(flatten)]
     on: SeveralGroups,
@@ -134,6 +154,7 @@ pub(super) struct Revoke {
 
 /// Free an idle token, although its --at-least is not over; a running one only by force
 #[derive(Debug, Args)]
+#[command(group(which(["group", "all"])))]
 pub(super) struct Release {
     #[command(flatten)]
     on: SeveralGroups,
@@ -163,10 +184,18 @@ pub(super) struct Raise {
     to: Option<Fence>,
 }
 
+/// What a verb acts on, one way or another.
+fn which<const N: usize>(options: [&'static str; N]) -> ArgGroup {
+    ArgGroup::new("which")
+        .args(options)
+        .required(true)
+        .multiple(true)
+}
+
 impl OneGroup {
     fn order(&self, verb: &'static str, act: Act) -> Order<'_> {
         Order {
-            groups: self.group.clone().into(),
+            on: Target::Groups(self.group.clone().into()),
             yes: true,
             verb,
             wish: Wish::Act(act),
@@ -179,7 +208,7 @@ impl OneGroup {
 impl SeveralGroups {
     fn order(&self, verb: &'static str, wish: Wish) -> Order<'_> {
         Order {
-            groups: self.group.clone().into(),
+            on: Target::Groups(self.group.clone().into()),
             yes: self.yes,
             verb,
             wish,
@@ -210,7 +239,8 @@ impl Ordering for Pause {
     }
 
     fn order(&self) -> Order<'_> {
-        self.on.order("pause", Wish::Pause(self.lasts))
+        let order = self.on.order("pause", Wish::Pause(self.lasts));
+        order.or_on(self.client.as_ref(), Target::Client)
     }
 }
 
@@ -218,20 +248,27 @@ impl Ordering for Resume {
     fn order(&self) -> Order<'_> {
         let is_single = Groups::from(self.on.group.clone()).single().is_some();
         let others = self.force || is_single;
-        self.on.order("resume", Wish::Resume { others })
+        let order = self.on.order("resume", Wish::Resume { others });
+        order.or_on(self.client.as_ref(), Target::Client)
     }
 }
 
 impl Ordering for Move {
     fn order(&self) -> Order<'_> {
-        if self.when_idle {
-            let act = Act::Handoff(self.to.clone());
-            return self.on.order("move --when-idle", Wish::Act(act));
-        }
-        Order {
-            patience: self.wait.map_or(Patience::OnTerminal, Patience::Given),
-            ..self.on.order("move", Wish::Move(self.to.clone()))
-        }
+        let (verb, wish) = match &self.to {
+            Some(to) if self.when_idle => ("move --when-idle", Wish::Act(Act::Handoff(to.clone()))),
+            Some(to) => ("move", Wish::Move(to.clone())),
+            None => ("move --any", Wish::Act(Act::Away)),
+        };
+        let patience = match self.when_idle {
+            true => Patience::Given(Wait::No),
+            false => self.wait.map_or(Patience::OnTerminal, Patience::Given),
+        };
+        let order = Order {
+            patience,
+            ..self.on.order(verb, wish)
+        };
+        order.or_on(self.from.as_ref(), Target::TokensOf)
     }
 }
 
@@ -288,11 +325,19 @@ impl<T: Ordering> Action for T {
 fn carry_out(order: &Order<'_>, context: &mut Context<'_>) -> Result<Exit> {
     let log = &mut *context.log;
     several::check(order)?;
-    if let Some(group) = order.groups.single() {
+    if let Some(group) = order.on.single() {
         log.about(about(group));
     }
     let Opened { mut store, locks } =
         known_store_with_locks(&order.record.store, LISTING_TIMEOUT, log)?;
     let actor = actor(order.record.reason.as_ref());
+    if let Target::Client(client) = &order.on {
+        let record = client::act_on(store.as_mut(), client, &order.wish, &actor, log)?;
+        let performed = record.as_deref().map(client::shown);
+        return match order.record.json {
+            true => print_json(performed.as_slice()),
+            false => Ok(Exit::OK),
+        };
+    }
     several::act_on_each(store.as_mut(), order, &actor, locks.as_deref(), log)
 }

@@ -142,6 +142,7 @@ impl Hold {
             node: &self.node,
             timing: self.timing()?,
             label: self.history.label.clone(),
+            move_on_failure: false,
             once: None,
             limits: Limits {
                 wait: self.wait.unwrap_or(Wait::Forever),

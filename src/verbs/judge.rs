@@ -1,13 +1,10 @@
 //! Judgements of operators on a store that may have forgotten a grant: `settle` and `distrust`.
 
-use std::time::Duration;
-
 use anyhow::Result;
 use clap::Args;
 
-use super::shared::failure::kept_changing;
-use super::shared::groups::every_group;
 use super::shared::node::{actor, new_version};
+use super::shared::noting::change_note;
 use super::shared::options::RecordOptions;
 use super::shared::stores::known_store;
 use super::shared::terminal::print_json;
@@ -18,15 +15,8 @@ use crate::report::acts::all;
 use crate::report::incarnation::{is_another, is_settled, judged};
 use crate::report::log::Style;
 use crate::report::records::{ActObject, Performed};
-use crate::store::unknown_incarnation;
 use crate::token::operator::Judgement;
-use crate::token::{Incarnation, Served, Swapped};
-
-/// How long after it was sent the note may still be written.
-const LIMIT: Duration = Duration::from_secs(10);
-
-/// How often the write is retried because another client wrote the note.
-const TRIES: u32 = 10;
+use crate::token::{Incarnation, Served};
 
 /// Confirm that the store has forgotten no grant, so that no run waits for it
 ///
@@ -109,51 +99,42 @@ impl Judging {
         }
         let as_json = self.record.json;
         let actor = actor(self.record.reason.as_ref());
-        let every = every_group()?;
-        for _ in 0..TRIES {
-            let reading = store.read(&every)?;
+        let name = store.name().to_owned();
+        let mut exit = None;
+        let mut seen = None;
+        let record = change_note(store.as_mut(), |reading, incarnation| {
             let (memory, now) = (&reading.memory, &reading.now);
-            let Some(incarnation) = &memory.incarnation else {
-                return Err(unknown_incarnation().into());
-            };
             let trusted = match judgement {
                 Judgement::Settle(shown) if shown != incarnation => {
-                    log.write(&is_another(shown, incarnation, store.name()), false);
-                    return Ok(Exit::Code(exit::NOT_NOW));
+                    log.write(&is_another(shown, incarnation, &name), false);
+                    exit = Some(Exit::Code(exit::NOT_NOW));
+                    return Ok(None);
                 }
                 Judgement::Settle(_) => true,
                 Judgement::Distrust => false,
             };
             if trusted && memory.observed(now).0 == Served::Everything {
-                log.write(&is_settled(incarnation, store.name()), false);
-                return match as_json {
-                    true => print_json::<Performed<'_>>(&[]),
-                    false => Ok(Exit::OK),
-                };
+                log.write(&is_settled(incarnation, &name), false);
+                return Ok(None);
             }
             let note = memory.judged(incarnation, trusted, now, new_version()?);
-            let mut swap = memory.swap(note, now, LIMIT);
-            swap.act = judgement.record(&swap.to, actor.clone()).map(Box::new);
-            let at = match store.note(&swap) {
-                Ok(Swapped::Done(at)) => at,
-                Ok(Swapped::Conflict | Swapped::Expired(_)) => continue,
-                Err(error) => return Err(error.into()),
-            };
-            log.write(&judged(judgement, incarnation, store.name()), false);
-            let Some(mut record) = swap.act else {
-                return Ok(Exit::OK);
-            };
-            record.at = at.stamp.wall;
-            let performed = Performed {
-                act: ActObject(&record),
-                old_job_until: None,
-            };
-            return match as_json {
-                true => print_json(&[performed]),
-                false => Ok(Exit::OK),
-            };
+            let record = judgement.record(&note, actor.clone()).map(Box::new);
+            seen = Some(incarnation.clone());
+            Ok(Some((note, record)))
+        })?;
+        if let Some(exit) = exit {
+            return Ok(exit);
         }
-        let note = format_args!("the note of {}", store.name());
-        Err(kept_changing(note, TRIES).into())
+        if let Some(incarnation) = seen.filter(|_| record.is_some()) {
+            log.write(&judged(judgement, &incarnation, &name), false);
+        }
+        let performed = record.as_ref().map(|record| Performed {
+            act: ActObject(record),
+            old_job_until: None,
+        });
+        match as_json {
+            true => print_json(performed.as_slice()),
+            false => Ok(Exit::OK),
+        }
     }
 }

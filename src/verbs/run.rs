@@ -100,6 +100,18 @@ pub(super) struct Run {
     timeout: Option<Duration>,
     #[command(flatten, next_help_heading = "Lease and timing")]
     times: TimingOptions,
+    /// After a failed run, let another client run the job next
+    ///
+    /// Without it the token stays with its client, however often the job fails there. With it, a run
+    /// that fails, is killed or times out leaves the token to the first client that comes; its own
+    /// client waits --head-start. Other clients are still refused within --keep, unless they wait in
+    /// the queue.
+    #[arg(
+        long,
+        env = "TOKENRUN_MOVE_ON_FAILURE",
+        help_heading = "Lease and timing"
+    )]
+    move_on_failure: bool,
     /// What happens to processes that the job leaves behind
     ///
     /// They are part of the job: a process that still writes when another node has the token would
@@ -201,6 +213,7 @@ impl Run {
             node: &self.node,
             timing: self.timing()?,
             label: self.history.label.clone(),
+            move_on_failure: self.move_on_failure,
             once: self.once.as_ref(),
             limits: Limits {
                 timeout: self.timeout,

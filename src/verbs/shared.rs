@@ -4,6 +4,7 @@ pub(crate) mod environment;
 pub(crate) mod failure;
 pub(crate) mod groups;
 pub(crate) mod node;
+pub(crate) mod noting;
 pub(crate) mod options;
 pub(crate) mod span;
 pub(crate) mod stores;

@@ -14,15 +14,17 @@ use super::shared::terminal::{json_text, print, put, screen};
 use super::shared::{Action, Context};
 use crate::cli::values::{self, Word};
 use crate::exit::Exit;
+use crate::report::acts::client_pause;
 use crate::report::details::details;
 use crate::report::group::{Condition, Group, Known, LastRun, Snapshot};
 use crate::report::json::{Listed, Token};
+use crate::report::message::Message;
 use crate::report::overview::overview;
 use crate::report::printable::printable;
 use crate::report::screen::Screen;
 use crate::store::{RunQuery, Store, StoreError, Unreadable};
 use crate::sys::terminal::size_of_stdout;
-use crate::token::{GroupPattern, Groups, Row};
+use crate::token::{ClientId, GroupPattern, Groups, Row};
 
 /// The least pause between two reads of a store.
 const LEAST_WATCH: Duration = Duration::from_millis(100);
@@ -59,6 +61,9 @@ pub(super) struct Status {
     /// A single name shows every value of its token.
     #[arg(short, long, value_name = "NAME", value_parser = values::pattern)]
     group: Vec<GroupPattern>,
+    /// Only groups that this client has, is expected to have, gets next or waits for
+    #[arg(long, value_name = "ID", value_parser = values::client)]
+    client: Option<ClientId>,
     #[command(flatten)]
     store: StoreOptions,
     /// Only groups in one of these states
@@ -90,11 +95,16 @@ impl Action for Status {
         }
         let shown = look(store, self, &screen(self.screen))?;
         let exit = print(&shown.text)?;
+        if let Some(pause) = shown.pause {
+            context.log.write(&pause, false);
+        }
         shown.unreadable.map_or(Ok(exit), |error| Err(error.into()))
     }
 }
 
 struct Shown {
+    /// The client of `--client` is paused.
+    pause: Option<Message>,
     text: String,
     unreadable: Option<StoreError>,
 }
@@ -119,17 +129,30 @@ fn look(store: &mut dyn Store, options: &Status, screen: &Screen) -> Result<Show
         let asked = &options.state;
         asked.is_empty() || all.iter().any(|it| asked.contains(it))
     };
-    let groups: Vec<Group<'_>> = groups.filter(|it| is_in(&it.conditions)).collect();
+    let has = |it: &Group<'_>| {
+        options
+            .client
+            .as_ref()
+            .is_none_or(|client| it.concerns(client))
+    };
+    let groups = groups.filter(|it| is_in(&it.conditions) && has(it));
+    let groups: Vec<Group<'_>> = groups.collect();
     let unreadable = listing.unreadable.iter();
     let unreadable: Vec<&Unreadable> = unreadable
         .filter(|it| wanted.has(&it.group) && is_in(&[Condition::Unreadable]))
+        .filter(|_| options.client.is_none())
         .collect();
     let text = match (options.json, wanted.single(), groups.as_slice()) {
         (true, ..) => json(&groups, &unreadable, at)?,
         (false, Some(_), [group]) if !options.wide => details(group, at, screen),
         _ => overview(&groups, &unreadable, at, options.wide, screen),
     };
+    let pause = options.client.as_ref().and_then(|client| {
+        let pause = memory.pause_of(client, &listing.now)?;
+        Some(client_pause(client, pause, store.name()))
+    });
     Ok(Shown {
+        pause,
         text,
         unreadable: unreadable.first().map(|first| first.error.clone()),
     })

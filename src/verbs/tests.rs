@@ -231,7 +231,7 @@ fn a_word_of_another_tool_gets_the_whole_line_to_type() {
         ("ls --json", "tokenrun status --json"),
         ("logs x", "tokenrun output -g x"),
         ("logs -f x", "tokenrun output --group nightly"),
-        ("drain node-a", "tokenrun move --group nightly --to node-b"),
+        ("drain node-a", "tokenrun move --from node-a --any"),
         ("drain -g x --to b", "tokenrun move -g x --to b"),
         ("unlock -g x --force", "tokenrun release -g x --force"),
         (
@@ -299,7 +299,7 @@ fn ordered<T>(line: &str, look: impl FnOnce(&Order<'_>) -> T) -> T {
 #[test]
 fn an_act_is_about_one_group_or_several() {
     let broad = |line: &str| ordered(line, |it| it.broad());
-    let single = ordered("tokenrun pause -g x", |it| it.groups.single().cloned());
+    let single = ordered("tokenrun pause -g x", |it| it.on.single().cloned());
     assert_eq!(single.unwrap().as_str(), "x");
     assert_eq!(broad("tokenrun pause -g x -g y"), None);
     let shown = broad("tokenrun resume -g x -g y*");

@@ -162,7 +162,9 @@ fn of_zsh(script: &str) -> String {
 
 /// Whether a line of zsh's script is about an option that names a client of the store.
 fn takes_client(line: &str) -> bool {
-    line.contains("--to=[") || line.contains("--client=[")
+    ["--to=[", "--client=[", "--from=["]
+        .iter()
+        .any(|option| line.contains(option))
 }
 
 /// What may follow `help`: clap's script for fish has no values of words.
@@ -191,7 +193,10 @@ fn of_fish(script: &str, command: &clap::Command) -> String {
         lines.push_str(line);
         if line.contains(" -s g -l group ") {
             lines.push_str(" -f -a \"(__fish_tokenrun_groups)\"");
-        } else if line.contains(" -l client ") || line.contains(" -l to -d 'The client") {
+        } else if line.contains(" -l client ")
+            || line.contains(" -l to -d 'The client")
+            || line.contains(" -l from ")
+        {
             lines.push_str(" -f -a \"(__fish_tokenrun_clients)\"");
         }
         lines.push('\n');

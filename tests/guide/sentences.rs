@@ -85,6 +85,10 @@ fn every_command_in_a_sentence_is_run() {
             };
             run("scheduler");
             let fence = run("nightly").stdout;
+            // The store has seen the other client.
+            let other = ["--client-id", "vm-2", "-g", "nightly"];
+            let refused = store.bare(&other).env("TOKENRUN_STORE", store.database());
+            refused.job(&["true"]).end().with_code(75);
             let ended = line(&store, &variant, fence.trim()).end();
             assert_eq!(ended.code, Some(code), "{variant}: {ended:?}");
         }

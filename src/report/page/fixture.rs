@@ -49,6 +49,7 @@ pub(super) fn run(
         revoked: false,
         reason: None,
         output: None,
+        moved_on: false,
         other: Others::new(),
     }
 }

@@ -306,6 +306,9 @@ const fn changes_in(why: &Refusal) -> Duration {
         | Refusal::HeadStart { wait, .. }
         | Refusal::Observed { wait }
         | Refusal::Forgetful { wait, .. } => *wait,
-        Refusal::AliveHere(_) | Refusal::Paused(_) | Refusal::Behind { .. } => Duration::MAX,
+        Refusal::AliveHere(_)
+        | Refusal::Paused(_)
+        | Refusal::ClientPaused(_)
+        | Refusal::Behind { .. } => Duration::MAX,
     }
 }

@@ -88,9 +88,9 @@ prop_compose! {
         session in session(),
         (lock_file, program, once_key) in (option::of(text()), text(), option::of(text())),
         (grant, previous_client) in (grant_kind(), option::of(client())),
-        other in others(),
+        (move_on_failure, other) in (any::<bool>(), others()),
     ) -> Run {
-        Run { session, lock_file, program, once_key, grant, previous_client, other }
+        Run { session, lock_file, program, once_key, grant, previous_client, move_on_failure, other }
     }
 }
 
@@ -165,7 +165,8 @@ prop_compose! {
             proptest::array::uniform4(duration()),
         (host, pid, label) in
             (option::of(text()), option::of(any::<i32>()), option::of(text())),
-        (paused, handoff) in (option::of(pause()), option::of(handoff())).boxed(),
+        (paused, handoff, gives_way) in
+            (option::of(pause()), option::of(handoff()), option::of(client())).boxed(),
         (revoke_requested, last_outcome, counters) in
             (any::<bool>(), option::of(outcome()), counters()).boxed(),
         other in others(),
@@ -194,6 +195,7 @@ prop_compose! {
                 label,
                 paused,
                 handoff,
+                gives_way,
                 revoke_requested,
                 last_outcome,
                 counters,
@@ -216,7 +218,7 @@ prop_compose! {
         (started_at, ended_at) in (wall(), option::of(wall())),
         (outcome, revoked, reason) in (outcome(), any::<bool>(), option::of(text())),
         (exit_code, signal) in (option::of(any::<i32>()), option::of(any::<i32>())),
-        (output, other) in (option::of(output_limits()), others()),
+        (output, moved_on, other) in (option::of(output_limits()), any::<bool>(), others()),
     ) -> RunRecord {
         RunRecord {
             group: GroupName::new(&group).unwrap(),
@@ -238,6 +240,7 @@ prop_compose! {
             revoked,
             reason,
             output,
+            moved_on,
             other,
         }
     }

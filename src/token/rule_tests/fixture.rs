@@ -5,8 +5,9 @@ use std::time::Duration;
 use crate::token::WallTime;
 use crate::token::{
     About, Claim, ClientId, ClockEpoch, Decision, Document, Evidence, Fence, GrantKind, GroupName,
-    Handoff, Look, Memory, Others, Pause, QueuePosition, Row, Run, SessionId, Stamp, StampOf,
-    State, StoreTime, Timing, Version, Wishes, decide, document::VERSION,
+    Handoff, Incarnation, IncarnationNote, Look, Memory, Others, Pause, QueuePosition, Row, Run,
+    SessionId, Stamp, StampOf, State, StoreTime, Timing, Version, Wishes, decide,
+    document::VERSION,
 };
 
 /// The time of every event in a fresh row.
@@ -120,6 +121,7 @@ pub(crate) fn run_by(name: &str) -> Box<Run> {
         once_key: None,
         grant: GrantKind::Bind,
         previous_client: None,
+        move_on_failure: false,
         other: Others::new(),
     })
 }
@@ -263,6 +265,18 @@ impl Seen {
 
     pub(crate) fn first_in_the_queue(self) -> Self {
         self.behind(0)
+    }
+
+    /// The client is paused in every group.
+    pub(crate) fn pausing(self, client: &ClientId, until: Option<WallTime>) -> Self {
+        but(self, |seen| {
+            let incarnation = Incarnation("i".into());
+            let version = Version::from_stored(1);
+            let mut note = IncarnationNote::of_new(incarnation, true, &seen.now, version);
+            note.paused_clients.insert(client.clone(), pause(until));
+            seen.memory.incarnation = Some(note.incarnation.clone());
+            seen.memory.note = Some(note);
+        })
     }
 
     /// The rule's decision on this claim.

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::fixture::*;
 use super::{grants, observes, refuses, waits};
-use crate::token::WallTime;
 use crate::token::mutant::{Mutant, with_mutant};
 use crate::token::{Clause, Decision, Evidence, GrantKind, Refusal, Verdict};
+use crate::token::{Incarnation, Look, WallTime, decide};
 
 fn held(silent_for: Duration) -> Decision {
     refuses(
@@ -258,4 +258,66 @@ fn clause_6_a_pause_ends_by_the_calendar_in_any_epoch() {
     assert_eq!(after(s(60)).by(&claim("a")), renewed);
     assert_eq!(after(s(60) - MS).elsewhere().by(&claim("a")), refused);
     assert_eq!(after(s(60)).elsewhere().by(&claim("a")), renewed);
+}
+
+fn client_paused(until: Option<WallTime>) -> Decision {
+    Decision {
+        clause: Clause::ClientPaused,
+        verdict: Verdict::Refused(Refusal::ClientPaused(pause(until))),
+    }
+}
+
+#[test]
+fn clause_6_a_paused_client_is_refused_whatever_the_row_says() {
+    let rows = [running("b"), idle("a"), free(), handed_to(idle("b"), "a")];
+    for row in rows {
+        let paused = seen(row).pausing(&client("a"), None);
+        assert_eq!(paused.by(&claim("a")), client_paused(None));
+        assert_eq!(
+            paused.clone().elsewhere().by(&claim("a")),
+            client_paused(None)
+        );
+        assert_eq!(
+            paused.clone().dead().by(&failback("a")),
+            client_paused(None)
+        );
+        assert!(paused.by(&claim("c")) != client_paused(None));
+    }
+    // A group that was never seen, and a store that may have forgotten a grant.
+    let mut paused = seen(free()).pausing(&client("a"), None);
+    let first = |paused: &Seen| {
+        let position = paused.position;
+        let (now, memory, evidence) = (&paused.now, &paused.memory, &paused.evidence);
+        let unchanged_for = Duration::ZERO;
+        let (row, heard) = (None, false);
+        decide(
+            &claim("a"),
+            &Look {
+                row,
+                now,
+                memory,
+                position,
+                evidence,
+                unchanged_for,
+                heard,
+            },
+        )
+    };
+    assert_eq!(first(&paused), client_paused(None));
+    paused.memory.incarnation = Some(Incarnation("restored".into()));
+    assert_eq!(first(&paused), client_paused(None));
+    // A job inside of the run goes on.
+    let inside = but(claim("a"), |c| c.nested_in = Some(session("b0")));
+    let nested = seen(running("b")).pausing(&client("a"), None).by(&inside);
+    assert_eq!(nested.verdict, Verdict::Nested);
+}
+
+#[test]
+fn clause_6_a_pause_of_a_client_ends_by_itself() {
+    let until = WallTime(THEN.wall.0 + 500);
+    let paused = seen(idle("a")).pausing(&client("a"), Some(until));
+    let just_before = paused.clone().after(Duration::from_millis(499));
+    assert_eq!(just_before.by(&claim("a")), client_paused(Some(until)));
+    let over = paused.after(Duration::from_millis(500));
+    assert_eq!(over.by(&claim("a")), grants(11, GrantKind::Renew));
 }

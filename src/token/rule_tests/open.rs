@@ -3,6 +3,7 @@
 use super::fixture::*;
 use super::{grants, waits};
 use crate::token::GrantKind;
+use crate::token::{Row, State, Verdict};
 
 #[test]
 fn clause_15_binds_any_client_if_none_is_preferred() {
@@ -71,4 +72,30 @@ fn clause_16_the_head_start_is_added_to_what_had_to_be_observed() {
     let back = expecting(row.clone(), "c");
     let observed = seen(back).elsewhere().watched(KEEP);
     assert_eq!(observed.by(&failback("c")), grants(15, GrantKind::Failback));
+}
+
+fn giving_way(row: Row, name: &str) -> Row {
+    but(row, |row| row.document.gives_way = Some(client(name)))
+}
+
+#[test]
+fn a_client_that_gives_way_waits_the_head_start_for_any_other() {
+    for row in [idle("a"), but(idle("a"), |row| row.state = State::Free)] {
+        let row = giving_way(expecting(row, "a"), "a");
+        let open = seen(row).after(KEEP);
+        assert_eq!(open.by(&claim("a")), waits(16, HEAD_START));
+        assert_eq!(open.by(&failback("a")), waits(16, HEAD_START));
+        // The first in the queue, too: another waiter comes before it.
+        let first = open.clone().first_in_the_queue();
+        assert_eq!(first.by(&claim("a")), waits(16, HEAD_START));
+        assert!(matches!(open.by(&claim("b")).verdict, Verdict::Grant(_)));
+        let waited = open.watched(HEAD_START);
+        assert!(matches!(waited.by(&claim("a")).verdict, Verdict::Grant(_)));
+    }
+    // Others are refused within keep all the same, and a hand-off to the client counts.
+    let kept = seen(giving_way(idle("a"), "a"));
+    assert_eq!(kept.by(&claim("b")).clause.number(), 13);
+    assert_eq!(kept.by(&claim("a")), waits(16, HEAD_START));
+    let handed = seen(handed_to(giving_way(idle("a"), "a"), "a"));
+    assert_eq!(handed.by(&claim("a")), grants(8, GrantKind::Handoff));
 }

@@ -57,6 +57,7 @@ prop_compose! {
         epochs in (some_epoch(), some_epoch()),
         expected in maybe_name(),
         handoff in prop::option::weighted(0.3, name()),
+        gives_way in prop::option::weighted(0.2, name()),
         pause_for in prop::option::weighted(0.2, prop::option::of(0i64..60)),
         lengths in (short(), short(), short(), prop_oneof![3 => Just(s(0)), 1 => short()]),
     ) -> Row {
@@ -79,6 +80,7 @@ prop_compose! {
             row.state = state;
             row.expected_client = expected.map(client);
             row.document.handoff = handoff.map(|to| Handoff { to: client(to), at: WallTime(0), for_failback: false, other: Others::new() });
+            row.document.gives_way = gives_way.map(client);
             row.document.paused = pause_for.map(|until| pause(until.map(|n| THEN.wall.0 + 500 * n).map(WallTime)));
             (row.document.takeover_after, row.document.keep, row.document.head_start, row.document.not_before) = lengths;
         })
@@ -153,7 +155,7 @@ fn named(verdict: &Verdict, now: &StoreTime) -> Option<Duration> {
             | Refusal::HeadStart { wait, .. }
             | Refusal::Observed { wait }
             | Refusal::Forgetful { wait, .. } => Some(*wait),
-            Refusal::Paused(pause) => pause
+            Refusal::Paused(pause) | Refusal::ClientPaused(pause) => pause
                 .until
                 .map(|until| Duration::from_millis(until.0.abs_diff(now.stamp.wall.0))),
             Refusal::AliveHere(_) | Refusal::Behind { .. } => None,
@@ -246,6 +248,17 @@ proptest! {
             prop_assert!(decision.clause.number() != 3, "there is nothing to stay for");
             prop_assert!(!is_grant(&decision.verdict));
         }
+    }
+
+    #[test]
+    fn nothing_is_granted_to_a_paused_client(seen in any_seen(), claim in any_claim()) {
+        let paused = seen.clone().pausing(&claim.client, None);
+        let decided = paused.by(&claim);
+        let is_refused = matches!(decided.verdict, Verdict::Refused(Refusal::ClientPaused(_)));
+        prop_assert!(is_refused || decided.verdict == Verdict::Nested, "{decided:?}");
+        // No other client notices.
+        let elsewhere = seen.clone().pausing(&client("elsewhere"), None);
+        prop_assert_eq!(elsewhere.by(&claim), seen.by(&claim));
     }
 
     #[test]

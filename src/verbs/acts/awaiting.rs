@@ -131,6 +131,9 @@ impl Watch<'_> {
                 // The only question is whether the session's lease is over.
                 row.document.paused = None;
                 row.document.not_before = Duration::ZERO;
+                if let Some(note) = &mut reading.memory.note {
+                    note.paused_clients.clear();
+                }
                 reading.queue.clear();
                 (client, false)
             }

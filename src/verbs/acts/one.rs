@@ -95,20 +95,22 @@ pub(crate) enum ToCome {
     Taken(ClientId),
 }
 
-/// Carries a wish out, unless the row has that state already.
+/// Carries a wish out, unless the row has that state already, or the token no longer belongs to the
+/// client that it is to be taken `of`.
 pub(crate) fn act_on(
     store: &mut dyn Store,
     group: &GroupName,
     wish: &Wish,
+    of: Option<&ClientId>,
     actor: &Actor,
     log: &mut Log,
 ) -> Result<Acted> {
     if let Wish::Move(to) = wish {
-        return moved(store, group, to, actor, log);
+        return moved(store, group, to, of, actor, log);
     }
-    let (row, made) = make(store, group, wish, actor, &|_| true)?;
+    let (row, made) = make(store, group, wish, actor, &|row| is_of(of, row))?;
     let effect = match (wish, row.session(), row.client_bound()) {
-        (Wish::Act(Act::Revoke), Some(session), Some(client)) => {
+        (Wish::Act(Act::Revoke | Act::Away), Some(session), Some(client)) => {
             Some(ToCome::Ended(client.clone(), session.clone()))
         }
         _ => None,
@@ -124,12 +126,18 @@ pub(crate) fn act_on(
     })
 }
 
+/// True if the token belongs to that client, if one is named.
+fn is_of(of: Option<&ClientId>, row: &Row) -> bool {
+    of.is_none_or(|client| row.client_bound() == Some(client))
+}
+
 /// Hands the token off, then revokes it from another client that runs the job. In this order: the
 /// token is reserved before it is free.
 fn moved(
     store: &mut dyn Store,
     group: &GroupName,
     to: &ClientId,
+    of: Option<&ClientId>,
     actor: &Actor,
     log: &mut Log,
 ) -> Result<Acted> {
@@ -138,7 +146,7 @@ fn moved(
         State::Free | State::Idle { .. } => None,
     };
     let handoff = Wish::Act(Act::Handoff(to.clone()));
-    let elsewhere = |row: &Row| runs_on(row).is_none_or(|client| client != *to);
+    let elsewhere = |row: &Row| is_of(of, row) && runs_on(row).is_none_or(|client| client != *to);
     let (row, made) = make(store, group, &handoff, actor, &elsewhere)?;
     if matches!(made, Made::Unneeded) {
         log.write(&has_it(to, group, store.name()), false);
@@ -291,14 +299,19 @@ fn is_same(to: &Row, row: &Row, act: &Act) -> bool {
     to == *row && !matches!(act, Act::Forget(_))
 }
 
+/// This operator's pause from `now` on; without a length until it is resumed.
+pub(super) fn pause_of(lasts: Option<Duration>, actor: &Actor, now: &StoreTime) -> Pause {
+    Pause {
+        by: actor.by.clone(),
+        reason: actor.reason.clone().unwrap_or_default(),
+        until: lasts.map(|lasts| now.plus(lasts).stamp.wall),
+        other: Others::new(),
+    }
+}
+
 fn act_of(wish: &Wish, actor: &Actor, now: &StoreTime) -> Act {
     match wish {
-        Wish::Pause(lasts) => Act::Pause(Pause {
-            by: actor.by.clone(),
-            reason: actor.reason.clone().unwrap_or_default(),
-            until: lasts.map(|lasts| now.plus(lasts).stamp.wall),
-            other: Others::new(),
-        }),
+        Wish::Pause(lasts) => Act::Pause(pause_of(*lasts, actor, now)),
         Wish::Resume { others } => Act::Resume((!others).then(|| actor.by.clone())),
         Wish::Move(to) => Act::Handoff(to.clone()),
         Wish::Act(act) => act.clone(),

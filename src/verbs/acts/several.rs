@@ -13,8 +13,9 @@ use super::super::shared::terminal::{self, agrees, print_json};
 use super::awaiting::{Awaited, await_all};
 use super::one::{Done, Wish, act_on};
 use crate::exit::{self, Exit};
-use crate::report::acts::{aborted, for_stranger, many, stranger};
+use crate::report::acts::{aborted, for_stranger, has_none, many, stranger};
 use crate::report::log::Log;
+use crate::report::printable::quoted;
 use crate::run::machine::Wait;
 use crate::store::Store;
 use crate::token::{Actor, ClientId, GroupName, Groups};
@@ -28,10 +29,31 @@ pub(crate) enum Patience {
     Given(Wait),
 }
 
-/// An act on one or several groups.
+/// What an act concerns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// These groups.
+    Groups(Groups),
+    /// The groups whose tokens belong to this client.
+    TokensOf(ClientId),
+    /// This client, in every group.
+    Client(ClientId),
+}
+
+impl Target {
+    /// The only group.
+    pub(crate) fn single(&self) -> Option<&GroupName> {
+        match self {
+            Self::Groups(groups) => groups.single(),
+            Self::TokensOf(_) | Self::Client(_) => None,
+        }
+    }
+}
+
+/// An act on groups or on a client.
 #[derive(Debug)]
 pub(crate) struct Order<'a> {
-    pub(crate) groups: Groups,
+    pub(crate) on: Target,
     /// Ask no question.
     pub(crate) yes: bool,
     /// The verb, for a line that the message suggests.
@@ -42,11 +64,19 @@ pub(crate) struct Order<'a> {
 }
 
 impl Order<'_> {
+    /// The order on a client, if one is given in place of groups.
+    pub(crate) fn or_on(self, client: Option<&ClientId>, target: fn(ClientId) -> Target) -> Self {
+        let on = client.cloned().map_or(self.on, target);
+        Self { on, ..self }
+    }
+
     /// How the line names groups without their names; `None` if it gives each name.
     pub(crate) fn broad(&self) -> Option<String> {
-        match &self.groups {
-            Groups::All => Some("--all".to_owned()),
-            Groups::Matching(patterns) => {
+        match &self.on {
+            Target::Client(_) => None,
+            Target::TokensOf(client) => Some(format!("--from {:?}", client.as_str())),
+            Target::Groups(Groups::All) => Some("--all".to_owned()),
+            Target::Groups(Groups::Matching(patterns)) => {
                 let pattern = patterns.iter().find(|it| it.name().is_none())?;
                 Some(format!("--group {:?}", pattern.as_str()))
             }
@@ -81,13 +111,20 @@ pub(crate) fn act_on_each(
     log: &mut Log,
 ) -> Result<Exit> {
     let groups = selected(store, order)?;
+    if let (Target::TokensOf(client), true) = (&order.on, groups.is_empty()) {
+        log.write(&has_none(client, store.name()), false);
+    }
     if !is_agreed(store, order, &groups, log)? {
         return Ok(Exit::Code(exit::NOT_NOW));
     }
     let (mut done, mut awaited, mut exit) = (Vec::new(), Vec::new(), Exit::OK);
     for (at, group) in groups.iter().enumerate() {
         log.about(about(group));
-        match act_on(store, group, &order.wish, actor, log) {
+        let of = match &order.on {
+            Target::TokensOf(client) => Some(client),
+            _ => None,
+        };
+        match act_on(store, group, &order.wish, of, actor, log) {
             Ok(acted) => {
                 done.extend(acted.performed);
                 exit = exit.worse(acted.exit);
@@ -132,7 +169,10 @@ fn unchanged(failure: Failure) -> Failure {
 /// The groups that are selected. The only one is looked up by the act itself, if nothing is asked
 /// before.
 fn selected(store: &mut dyn Store, order: &Order<'_>) -> Result<Vec<GroupName>> {
-    let wanted = &order.groups;
+    let wanted = match &order.on {
+        Target::Groups(wanted) => wanted,
+        Target::TokensOf(client) | Target::Client(client) => return tokens_of(store, client),
+    };
     match wanted.single() {
         Some(group) if order.wish.target().is_none() => return Ok(vec![group.clone()]),
         Some(group) => return Ok(vec![known_row(store, group)?.group]),
@@ -144,6 +184,22 @@ fn selected(store: &mut dyn Store, order: &Order<'_>) -> Result<Vec<GroupName>> 
         Some(vain) => Err(unchanged(vain.failure).into()),
         None => Ok(selected.groups),
     }
+}
+
+/// The groups whose tokens belong to this client, which the store must have seen.
+fn tokens_of(store: &mut dyn Store, client: &ClientId) -> Result<Vec<GroupName>> {
+    if !is_known(store, client)? {
+        let text = format!(
+            "the store {} has never seen the client {}; tokenrun status lists those that have a token",
+            store.name(),
+            quoted(client.as_str())
+        );
+        return Err(unchanged(Failure::new(exit::CONFIG, "unknown_client", text)).into());
+    }
+    let listing = store.list()?;
+    let rows = listing.rows.iter();
+    let own = rows.filter(|row| row.client_bound() == Some(client));
+    Ok(own.map(|row| row.group.clone()).collect())
 }
 
 /// Asks what has to be asked before anything is changed. Off a terminal a stranger is warned of.

@@ -39,6 +39,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) timing: Timing,
     /// The user's name for the run.
     pub(crate) label: Option<String>,
+    /// After a failed run the token prefers no client.
+    pub(crate) move_on_failure: bool,
     /// The key that must not run again.
     pub(crate) once: Option<&'a OnceKey>,
     /// The store decides about the locks.
@@ -172,6 +174,7 @@ impl Plan<'_> {
                 label: self.label.clone(),
                 program: program_name(&self.command),
                 once_key: self.once.map(ToString::to_string),
+                move_on_failure: self.move_on_failure,
             },
         })
     }
