@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::support::Store;
 
-const STATUS: [&str; 36] = [
+const STATUS: [&str; 40] = [
     "group",
     "state",
     "client",
@@ -23,6 +23,10 @@ const STATUS: [&str; 36] = [
     "paused_by",
     "paused_reason",
     "paused_until",
+    "client_paused_by",
+    "client_paused_reason",
+    "client_paused_until",
+    "gives_way",
     "handoff_to",
     "handoff_at",
     "revoke_requested",
@@ -43,7 +47,7 @@ const STATUS: [&str; 36] = [
     "released_at",
 ];
 
-const HISTORY: [&str; 18] = [
+const HISTORY: [&str; 19] = [
     "group",
     "fence",
     "session",
@@ -61,6 +65,7 @@ const HISTORY: [&str; 18] = [
     "signal",
     "revoked",
     "reason",
+    "moved_on",
     "program",
 ];
 

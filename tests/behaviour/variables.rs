@@ -89,11 +89,12 @@ fn a_bad_variable_is_refused_like_a_bad_option_and_named() {
 }
 
 /// Each variable, and a value that can't be right: by itself, or with the others' defaults.
-const BAD: [(&str, &str); 31] = [
+const BAD: [(&str, &str); 32] = [
     ("TOKENRUN_AT_LEAST", "soon"),
     ("TOKENRUN_CAPTURE", "2M"),
     ("TOKENRUN_CLIENT_ID", " "),
     ("TOKENRUN_CLOSE_LOCK", "maybe"),
+    ("TOKENRUN_MOVE_ON_FAILURE", "maybe"),
     ("TOKENRUN_CONFIG", "/nowhere"),
     ("TOKENRUN_CONFLICT_EXIT_CODE", "256"),
     ("TOKENRUN_DONE_EXIT_CODE", "-1"),
