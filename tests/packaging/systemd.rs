@@ -219,7 +219,7 @@ fn needs_root_systemd_knows_what_the_agent_holds() {
     let pid = show("MainPID");
     // As a unit: in this machine the boot has another id for what sees the kernel's own.
     let check = "systemd-run -q --wait --pipe -p ProtectKernelTunables=yes -- sh -c \
-                 'tokenrun check -g scheduler -s /var/lib/scheduler/tokenrun/tokenrun.db \
+                 'tokenrun check -q -g scheduler -s /var/lib/scheduler/tokenrun/tokenrun.db \
                  --runtime-file /run/scheduler/token.json && echo yes || true'";
     assert_eq!(machine.shell(check), "yes\n");
 
