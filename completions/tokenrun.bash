@@ -82,6 +82,9 @@ _tokenrun() {
             tokenrun,revoke)
                 cmd="tokenrun__subcmd__revoke"
                 ;;
+            tokenrun,serve)
+                cmd="tokenrun__subcmd__serve"
+                ;;
             tokenrun,settle)
                 cmd="tokenrun__subcmd__settle"
                 ;;
@@ -110,7 +113,7 @@ _tokenrun() {
 
     case "${cmd}" in
         tokenrun)
-            opts="-g -E -q -v -s -h -V --group --wait --once --conflict-exit-code --timeout --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --move-on-failure --leftovers --close-lock --capture --done-exit-code --on-success --on-failure --on-refused --hook-timeout --report --history-retain --output-retain --output-count --label --once-retain --quiet --verbose --log-format --client-id --expected --failback --store --store-file --config --help --version status history output explain check hold pause resume move expect revoke release once fence init doctor settle distrust metrics page config completions man help"
+            opts="-g -E -q -v -s -h -V --group --wait --once --conflict-exit-code --timeout --heartbeat --takeover-after --keep --head-start --at-least --kill-grace --store-timeout --move-on-failure --leftovers --close-lock --capture --done-exit-code --on-success --on-failure --on-refused --hook-timeout --report --history-retain --output-retain --output-count --label --once-retain --quiet --verbose --log-format --client-id --expected --failback --store --store-file --config --help --version status history output explain check hold pause resume move expect revoke release once fence init doctor settle distrust metrics page serve config completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -834,7 +837,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__help)
-            opts="-h --help exit-codes environment json configuration options metrics status history output explain check hold pause resume move expect revoke release once fence init doctor settle distrust page config help completions man"
+            opts="-h --help exit-codes environment json configuration options metrics status history output explain check hold pause resume move expect revoke release once fence init doctor settle distrust page serve config help completions man"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -848,7 +851,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__history)
-            opts="-g -s -n -h --group --store --store-file --config --color --utc --client --outcome --since --until --refusals --limit --json --help"
+            opts="-g -s -n -o -h --group --store --store-file --config --color --utc --client --outcome --since --until --refusals --limit --wide --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -887,7 +890,7 @@ _tokenrun() {
                     return 0
                     ;;
                 --outcome)
-                    COMPREPLY=($(compgen -W "running succeeded failed signalled timed_out lost not_started unknown" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "running succeeded failed killed timed_out lost not_started unknown" -- "${cur}"))
                     return 0
                     ;;
                 --since)
@@ -904,6 +907,10 @@ _tokenrun() {
                     ;;
                 -n)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "wide json" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -1266,7 +1273,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__output)
-            opts="-g -s -h --group --run --store --store-file --config --json --help"
+            opts="-g -s -h --group --run --at --failed --store --store-file --config --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1281,6 +1288,10 @@ _tokenrun() {
                     return 0
                     ;;
                 --run)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --at)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1308,7 +1319,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__page)
-            opts="-o -g -s -h --output --group --store --store-file --config --utc --refresh --help"
+            opts="-o -s -g -h --output --store --store-file --config --group --utc --refresh --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1319,14 +1330,6 @@ _tokenrun() {
                     return 0
                     ;;
                 -o)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --group)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -g)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1343,6 +1346,14 @@ _tokenrun() {
                     return 0
                     ;;
                 --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --group)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -g)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1557,6 +1568,56 @@ _tokenrun() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        tokenrun__subcmd__serve)
+            opts="-g -s -q -v -h --listen --group --store --store-file --config --utc --refresh --quiet --verbose --log-format --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --listen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --group)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -g)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --store)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -s)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --store-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --refresh)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-format)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         tokenrun__subcmd__settle)
             opts="-s -q -v -y -h --store --store-file --config --reason --json --quiet --verbose --log-format --yes --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -1596,7 +1657,7 @@ _tokenrun() {
             return 0
             ;;
         tokenrun__subcmd__status)
-            opts="-g -s -h --group --client --store --store-file --config --state --wide --color --utc --watch --json --help"
+            opts="-g -s -o -h --group --client --store --store-file --config --state --color --utc --watch --wide --json --exit-code --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1640,6 +1701,10 @@ _tokenrun() {
                     ;;
                 --watch)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "wide json" -- "${cur}"))
                     return 0
                     ;;
                 *)

@@ -85,6 +85,7 @@ complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "settle" -d 'Confirm 
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "distrust" -d 'Grant nothing until every lease is over that the store may have forgotten'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "metrics" -d 'Print metrics for Prometheus'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "page" -d 'Write an HTML page: the state of every group, and its runs'
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "serve" -d 'Serve the page, the metrics and the state as JSON over HTTP, read only'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "config" -d 'Show the settings that a run would use, and where each comes from'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "completions" -d 'Print the completion script for a shell'
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "man" -d 'Write the manual pages'
@@ -106,9 +107,12 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l color -d 'W
 always\t''
 never\t''"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l watch -d 'Show it again after each DURATION, until it is interrupted [default: no; without a DURATION 2s]' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l wide -d 'A table with every column, however wide'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -s o -d 'The same by a word, as other tools have it' -r -f -a "wide\t'As --wide'
+json\t'As --json'"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l utc -d 'Times in UTC (RFC 3339) instead of the zone of this terminal'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l wide -d 'A table with every column, however wide'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l json -d 'An array of JSON objects instead of a table'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l exit-code -d 'Exit with 1 if a group is in trouble: its last run was no success, or its holder is silent'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -s g -l group -d 'Only this group, or the groups that match a pattern such as \'etl-*\'; can be repeated' -r -f -a "(__fish_tokenrun_groups)"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
@@ -121,7 +125,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l client -d 
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l outcome -d 'Only runs with one of these outcomes, such as failed,lost' -r -f -a "running\t''
 succeeded\t''
 failed\t''
-signalled\t''
+killed\t''
 timed_out\t''
 lost\t''
 not_started\t''
@@ -129,15 +133,20 @@ unknown\t''"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l since -d 'Only what began at this time or later: 12h (ago), 02:00, yesterday, 2026-11-21, \'2026-11-21 02:00\'' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l until -d 'Only what began before this time, given as for --since' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -s n -l limit -d 'The newest N runs, refusals and acts of operators' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -s o -d 'The same by a word, as other tools have it' -r -f -a "wide\t'As --wide'
+json\t'As --json'"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l utc -d 'Times in UTC (RFC 3339) instead of the zone of this terminal'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l refusals -d 'Show refused runs too: the client, the reason, and how often'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l wide -d 'A table with every column, however wide'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l json -d 'An array of JSON objects instead of a table'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand output" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand output" -l run -d 'The run with this fencing token, as history shows it [default: the newest run with stored output]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand output" -l at -d 'The run that went on at this time, or the last one before it: 02:00, \'yesterday 02:00\', 12h (ago)' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand output" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand output" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand output" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand output" -l failed -d 'The newest run whose job failed, was killed or timed out; with --at the newest until then'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand output" -l json -d 'An array with one JSON object instead of the plain output'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand output" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"
@@ -385,13 +394,25 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -l config -d 
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -l textfile -d 'Write the metrics to this file instead of stdout, for the textfile collector; the file is replaced as a whole' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -s o -l output -d 'The file to write; it is replaced as a whole; - for stdout' -r -F
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -s g -l group -d 'Only this group, or the groups that match a pattern such as \'etl-*\'; can be repeated' -r -f -a "(__fish_tokenrun_groups)"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -s g -l group -d 'Only this group, or the groups that match a pattern such as \'etl-*\'; can be repeated' -r -f -a "(__fish_tokenrun_groups)"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -l refresh -d 'A browser loads the page again after this time, such as 60s or 5m [default: never]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -l utc -d 'Times in UTC instead of the local time zone'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand serve" -l listen -d 'The address and the port to listen on' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand serve" -s g -l group -d 'Only this group, or the groups that match a pattern such as \'etl-*\'; can be repeated' -r -f -a "(__fish_tokenrun_groups)"
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand serve" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand serve" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand serve" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand serve" -l refresh -d 'A browser loads the page again after this time' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand serve" -l log-format -d 'The format of messages on stderr' -r -f -a "text\t'Lines of text'
+json\t'One JSON object per line'"
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand serve" -l utc -d 'Times on the page in UTC instead of the local time zone'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand serve" -s q -l quiet -d 'Print only what is wrong; twice: print nothing'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand serve" -s v -l verbose -d 'Print every step'
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand serve" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -s g -l group -d 'The group: what must run on one node at a time' -r -f -a "(__fish_tokenrun_groups)"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l wait -d 'Wait in the queue until the token can be taken, at most this long; then exit code 75 [default: no; without a DURATION there is no limit]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l once -d 'Run only if no run of this group with this key has succeeded: a date, a batch, a version [default: none: the job runs each time]' -r
@@ -460,4 +481,4 @@ function __fish_tokenrun_job
     complete -C (string join ' ' -- $job (commandline -ct))
 end
 complete -c tokenrun -n __fish_tokenrun_in_job -x -a '(__fish_tokenrun_job)'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand help" -f -a "exit-codes environment json configuration options metrics status history output explain check hold pause resume move expect revoke release once fence init doctor settle distrust page config help completions man"
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand help" -f -a "exit-codes environment json configuration options metrics status history output explain check hold pause resume move expect revoke release once fence init doctor settle distrust page serve config help completions man"

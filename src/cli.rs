@@ -19,7 +19,7 @@ pub(crate) use self::given_time::GivenTime;
 pub(crate) use self::keys::Options;
 pub(crate) use self::rewriting::rewritten;
 pub(crate) use self::settings::{Misread, Origins, Parsed, read, said_by_variable};
-pub(crate) use self::unusable::{Unusable, asks_for_json, shell_word};
+pub(crate) use self::unusable::{Unusable, asks_for_json};
 
 /// The text of `--version`, if that is the whole request: then nothing else has to be built, and
 /// the start is that of any small program.

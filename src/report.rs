@@ -25,6 +25,7 @@ mod run_end;
 pub mod run_news;
 pub mod run_result;
 pub mod screen;
+pub mod serve;
 pub mod settings;
 pub mod story;
 mod table;

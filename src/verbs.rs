@@ -18,6 +18,7 @@ mod once;
 mod output;
 mod page;
 mod run;
+mod serve;
 pub(crate) mod shared;
 mod status;
 
@@ -98,6 +99,7 @@ enum Verb {
     Distrust(judge::Distrust),
     Metrics(metrics::Metrics),
     Page(page::Page),
+    Serve(serve::Serve),
     Config(Box<config::Config>),
     Help(manual::Help),
     Completions(manual::Completions),
@@ -133,6 +135,7 @@ impl Cli {
             Verb::Distrust(it) => Box::new(it),
             Verb::Metrics(it) => Box::new(it),
             Verb::Page(it) => Box::new(it),
+            Verb::Serve(it) => Box::new(it),
             Verb::Config(it) => it,
             Verb::Help(it) => Box::new(it),
             Verb::Completions(it) => Box::new(it),

@@ -71,6 +71,8 @@ mod pipelines;
 mod report;
 #[path = "behaviour/screens.rs"]
 mod screens;
+#[path = "behaviour/serving.rs"]
+mod serving;
 #[path = "behaviour/shared.rs"]
 mod shared;
 #[path = "behaviour/signals.rs"]

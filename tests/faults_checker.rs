@@ -283,12 +283,12 @@ fn no_process_is_killed_except_by_a_fault() {
 fn a_signal_that_no_fault_sent_is_found() {
     let killed = Ended::Code(128 + SIGKILL);
     finds(
-        &ended("signalled", Some(SIGKILL), killed, &[(Part::Job, SIGKILL)]),
+        &ended("killed", Some(SIGKILL), killed, &[(Part::Job, SIGKILL)]),
         &[],
     );
     finds(
         &ended(
-            "signalled",
+            "killed",
             Some(SIGKILL),
             killed,
             &[(Part::Supervisor, SIGTERM)],
@@ -296,12 +296,12 @@ fn a_signal_that_no_fault_sent_is_found() {
         &[],
     );
     finds(
-        &ended("signalled", Some(SIGKILL), killed, &[]),
+        &ended("killed", Some(SIGKILL), killed, &[]),
         &[Broken::History],
     );
     let by_another = [(Part::Supervisor, SIGINT)];
     let evidence = ended(
-        "signalled",
+        "killed",
         Some(SIGTERM),
         Ended::Code(128 + SIGTERM),
         &by_another,
@@ -434,14 +434,7 @@ fn only_the_killed_leave_lock_files() {
 #[test]
 fn tokenrun_dies_of_its_jobs_signal_only_if_shells_expect_it() {
     let hits = |signal| [(Part::Supervisor, signal), (Part::Job, signal)];
-    let dies = |signal| {
-        ended(
-            "signalled",
-            Some(signal),
-            Ended::Signal(signal),
-            &hits(signal),
-        )
-    };
+    let dies = |signal| ended("killed", Some(signal), Ended::Signal(signal), &hits(signal));
     finds(&dies(SIGINT), &[]);
     finds(&dies(SIGTERM), &[Broken::ExitStatus]);
     let mut evidence = ended("unknown", None, Ended::Signal(SIGINT), &hits(SIGINT));

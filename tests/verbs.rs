@@ -123,6 +123,8 @@ mod page;
 mod refusals;
 #[path = "verbs/rule.rs"]
 mod rule;
+#[path = "verbs/serving.rs"]
+mod serving;
 #[path = "verbs/several.rs"]
 mod several;
 #[path = "verbs/starting.rs"]

@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 
-use super::unusable::shell_word;
+use crate::report::printable::shell_word;
 
 /// Verbs of other tools, and those that do the same here.
 const VERBS: [(&str, &str); 8] = [

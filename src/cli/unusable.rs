@@ -64,16 +64,6 @@ pub(crate) fn asks_for_json(arguments: &[OsString]) -> bool {
     given || (!is_given && std::env::var_os("TOKENRUN_LOG_FORMAT").is_some_and(|it| it == "json"))
 }
 
-/// A word as it can be typed into a shell.
-pub(crate) fn shell_word(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
-    if text.chars().all(plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
-}
-
 /// Which variable has set an option, to be read after what is wrong with it.
 pub(super) fn set_by(option: &str, variable: &str) -> String {
     format!(" ({option} is set by the variable {variable})")

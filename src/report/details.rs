@@ -22,7 +22,7 @@ pub fn details(group: &Group<'_>, at: Snapshot<'_>, screen: &Screen) -> String {
         observation(row, at, times),
         orders(row, at, times),
         queue(group),
-        past(group, at.now),
+        past(group, at.now, times),
         place(at, times),
     ];
     let lines: Vec<_> = lines.into_iter().flatten().collect();
@@ -158,11 +158,13 @@ fn numbered(count: i64, one: &str, more: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { more })
 }
 
-fn past(group: &Group<'_>, now: &StoreTime) -> Lines {
+fn past(group: &Group<'_>, now: &StoreTime, times: &Times) -> Lines {
     let counted = group.row.document.counters;
     let last = group.last.map(|last| last.text(now.stamp.wall));
+    let success = group.last_success.map(|at| times.full(at));
     vec![
         ("last run", or_none(last)),
+        ("last success", or_none(success)),
         (
             "so far",
             [

@@ -7,11 +7,11 @@ use serde::Serialize;
 use super::acts::{lasting, reason};
 use super::incarnation::doubt_text;
 use super::json::millis;
-use super::printable::{printable, quoted};
+use super::printable::{printable, quoted, shell_word};
 use super::refusal::wait_of;
 use super::rfc3339;
 use crate::duration::rounded;
-use crate::token::{Claim, Clause, Decision, Doubt, Refusal, Row, StoreTime, Verdict};
+use crate::token::{Claim, Decision, Doubt, Incarnation, Refusal, Row, StoreTime, Verdict};
 
 /// The rule's decision, as `explain --json` shows it.
 #[derive(Debug, Serialize)]
@@ -37,8 +37,14 @@ pub struct Explanation<'a> {
     pub changes_at: Option<String>,
     /// The clause that decides then.
     pub then_clause: Option<u8>,
+    /// What the client gets then.
     #[serde(skip)]
-    pub then: Option<Clause>,
+    pub then: Option<String>,
+    /// The command that changes the decision, where one does.
+    pub command: Option<String>,
+    /// What that command is for; reads before it.
+    #[serde(skip)]
+    pub to: &'static str,
     /// The store's time.
     pub now: String,
 }
@@ -64,13 +70,14 @@ pub fn changes_in(verdict: &Verdict, now: &StoreTime) -> Option<Duration> {
 }
 
 impl<'a> Explanation<'a> {
-    /// The object for a decision. `then`: the decision that follows by time alone.
+    /// The object for a decision. `then`: the decision that follows by time alone; `incarnation`: the store's.
     pub fn of(
         claim: &'a Claim,
         row: Option<&Row>,
         now: &StoreTime,
         decided: &Decision,
         then: Option<&(Duration, Decision)>,
+        incarnation: Option<&Incarnation>,
     ) -> Self {
         let (verdict, grant, refused) = match &decided.verdict {
             Verdict::Nested => ("nested", None, None),
@@ -82,6 +89,7 @@ impl<'a> Explanation<'a> {
                 ("refused", None, Some(why.word()))
             }
         };
+        let remedy = remedy(claim, &decided.verdict, incarnation);
         let wait = then.map(|(wait, _)| *wait);
         let at = wait.map(|wait| rfc3339(now.plus(wait).stamp.wall));
         Self {
@@ -96,7 +104,9 @@ impl<'a> Explanation<'a> {
             changes_in_ms: wait.map(millis),
             changes_at: at,
             then_clause: then.map(|(_, decision)| decision.clause.number()),
-            then: then.map(|(_, decision)| decision.clause),
+            then: then.map(|(_, decision)| then_gets(claim, row, &decision.verdict)),
+            to: remedy.as_ref().map_or("", |(to, _)| *to),
+            command: remedy.map(|(_, command)| command),
             now: rfc3339(now.stamp.wall),
         }
     }
@@ -115,30 +125,108 @@ impl<'a> Explanation<'a> {
             ("wait", ..) => format!("{client} would wait before it takes {group}"),
             _ => format!("{client} would make {group} known, and look again"),
         };
-        let change = match (&self.changes_in_ms, &self.changes_at, self.then) {
-            (Some(ms), Some(at), Some(clause)) => {
-                let wait = rounded(Duration::from_millis(*ms));
-                let when = match self.refused {
-                    Some("held") => format!(
-                        "when the run ends. If no new heartbeat comes, it changes in {wait}, at {at}"
-                    ),
-                    _ => format!("in {wait}, at {at}, unless something else changes it first"),
-                };
-                let rule = clause.text();
-                format!("That changes {when}: then clause {clause} decides: {rule}.")
-            }
-            _ if self.refused.is_some() => {
-                "Time alone does not change that: it needs an act.".to_owned()
-            }
-            _ => "It needs no act.".to_owned(),
-        };
-        format!(
-            "{answer}.\nClause {} of the rule decides: {}.\n{}.\n{change}\n",
+        let mut text = format!(
+            "{answer}.\nClause {} of the rule decides: {}.\n{}.\n",
             self.clause,
             self.rule,
             printable(&self.because)
-        )
+        );
+        if let (Some(ms), Some(at), Some(then)) =
+            (&self.changes_in_ms, &self.changes_at, &self.then)
+        {
+            let wait = rounded(Duration::from_millis(*ms));
+            let when = match self.refused {
+                Some("held") => format!(
+                    "when the run ends. If no new heartbeat comes, it changes in {wait}, at {at}"
+                ),
+                _ => format!("in {wait}, at {at}, unless something else changes it first"),
+            };
+            text.push_str(&format!("That changes {when}: then {}.\n", printable(then)));
+        }
+        if let Some(command) = &self.command {
+            text.push_str(&format!("{}: {command}\n", self.to));
+        }
+        text
     }
+}
+
+/// What the client gets by a later decision. Reads after "then".
+fn then_gets(claim: &Claim, row: Option<&Row>, verdict: &Verdict) -> String {
+    let client = &claim.client;
+    match verdict {
+        Verdict::Nested | Verdict::Create | Verdict::Grant(_) => format!("{client} can have it"),
+        Verdict::Wait(wait) => {
+            let first = row.and_then(Row::next_client);
+            let first = first.map_or_else(|| "another client".to_owned(), ToString::to_string);
+            format!("{first} can have it, and {client} after {}", rounded(*wait))
+        }
+        Verdict::Observe(wait) | Verdict::ObserveStore { wait, .. } => {
+            format!("{client} watches it for {} more", rounded(*wait))
+        }
+        Verdict::Refused(why) | Verdict::RefusedWithHandoff(why) => {
+            let why = match why {
+                Refusal::AliveHere(_) => "something of the old run is alive on this host",
+                Refusal::Held { .. } => "it is held",
+                Refusal::Paused(_) => "the group is paused",
+                Refusal::ClientPaused(_) => "the client is paused",
+                Refusal::TooSoon { .. } => "the run before began too recently",
+                Refusal::Behind { .. } => "others are ahead in the queue",
+                Refusal::Bound { .. } => "it is kept for another client",
+                Refusal::Reserved { .. } => "it is reserved for another client",
+                Refusal::Forgetful { .. } => "the store may have forgotten a grant",
+                Refusal::HeadStart { .. } => "another client has a head start",
+                Refusal::Observed { .. } => "its age is unknown",
+            };
+            format!("{client} is refused still, as {why}")
+        }
+    }
+}
+
+/// The command by which an operator changes a decision, after what it is for.
+fn remedy(
+    claim: &Claim,
+    verdict: &Verdict,
+    incarnation: Option<&Incarnation>,
+) -> Option<(&'static str, String)> {
+    let group = shell_word(claim.group.as_str());
+    let why = match verdict {
+        Verdict::ObserveStore { .. } => {
+            let incarnation = shell_word(&incarnation?.0);
+            let command = format!("tokenrun settle {incarnation}");
+            return Some(("If you know that nothing was lost", command));
+        }
+        Verdict::Refused(why) | Verdict::RefusedWithHandoff(why) => why,
+        _ => return None,
+    };
+    Some(match why {
+        Refusal::Paused(_) => ("To end the pause", format!("tokenrun resume -g {group}")),
+        Refusal::ClientPaused(_) => {
+            let client = shell_word(claim.client.as_str());
+            (
+                "To end the pause",
+                format!("tokenrun resume --client {client}"),
+            )
+        }
+        Refusal::Held {
+            same_client: false, ..
+        } => ("To end that job", format!("tokenrun revoke -g {group}")),
+        Refusal::TooSoon { .. } => (
+            "To let it run before",
+            format!("tokenrun release -g {group}"),
+        ),
+        Refusal::Bound { .. } => (
+            "To free it for any client",
+            format!("tokenrun release -g {group}"),
+        ),
+        Refusal::Reserved { .. } => {
+            let client = shell_word(claim.client.as_str());
+            (
+                "To expect this client",
+                format!("tokenrun expect -g {group} {client}"),
+            )
+        }
+        _ => return None,
+    })
 }
 
 /// The times and names on which a decision rests.

@@ -3,9 +3,10 @@
 
 use serde::Serialize;
 
-use super::records::time_if_any;
+use super::records::{time_if_any, word};
 use super::screen::Tint;
 use crate::duration::brief;
+use crate::sys::signals;
 use crate::token::{
     ClientId, Memory, Outcome, Row, RunRecord, StampOf, State, StoreTime, Waiter, WallTime,
 };
@@ -27,6 +28,8 @@ pub struct Group<'a> {
     pub row: &'a Row,
     /// The last finished run.
     pub last: Option<LastRun>,
+    /// When the last run that succeeded ended, as far as history knows.
+    pub last_success: Option<WallTime>,
     /// The waiters, in order.
     pub waiters: Vec<&'a Waiter>,
     /// What it is in, the gravest first.
@@ -34,6 +37,12 @@ pub struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
+    /// True if a person must look: the last run was no success, or the holder is silent.
+    pub fn is_in_trouble(&self) -> bool {
+        let troubles = [Condition::Failed, Condition::Silent];
+        troubles.iter().any(|it| self.conditions.contains(it))
+    }
+
     /// True if this client has the token, is expected to have it, gets it next or waits for it.
     pub fn concerns(&self, client: &ClientId) -> bool {
         let row = self.row;
@@ -56,6 +65,7 @@ impl<'a> Group<'a> {
         Self {
             row,
             last,
+            last_success: None,
             waiters,
             conditions,
         }
@@ -133,6 +143,7 @@ impl Condition {
 /// A run that is over, also as an object of `status --json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct LastRun {
+    #[serde(serialize_with = "word")]
     outcome: Outcome,
     exit_code: Option<i32>,
     signal: Option<i32>,
@@ -225,13 +236,22 @@ impl LastRun {
         match (self.outcome, self.exit_code, self.signal) {
             (Outcome::Succeeded, ..) => "ok".to_owned(),
             (Outcome::Failed, Some(code), _) => format!("failed ({code})"),
-            (Outcome::Signalled, _, Some(signal)) => format!("killed ({signal})"),
+            (Outcome::Signalled, _, Some(signal)) => format!("killed ({})", signals::name(signal)),
             (Outcome::Signalled, ..) => "killed".to_owned(),
             (Outcome::TimedOut, ..) => "timed out".to_owned(),
             (Outcome::NotStarted, ..) => "not started".to_owned(),
             (Outcome::Lost, ..) if self.revoked => "revoked".to_owned(),
             (outcome, ..) => outcome.to_string(),
         }
+    }
+
+    /// When it ended, if it succeeded.
+    pub fn succeeded_at(&self) -> Option<WallTime> {
+        self.ended_at.filter(|_| self.outcome == Outcome::Succeeded)
+    }
+
+    pub const fn outcome(&self) -> Outcome {
+        self.outcome
     }
 
     /// The colour of its text.
@@ -273,7 +293,7 @@ mod tests {
         );
         assert_eq!(
             run(Outcome::Signalled, None, Some(9), false),
-            "killed (9) 23h ago"
+            "killed (SIGKILL) 23h ago"
         );
         assert_eq!(
             run(Outcome::TimedOut, None, Some(15), false),

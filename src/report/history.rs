@@ -6,6 +6,7 @@ use super::records::{ActFields, RefusalFields, RunFields, outcome_of, whose};
 use super::screen::{Screen, Times, Tint};
 use super::table::{Cell, Column, Line, cut, or_none, table};
 use crate::duration::rounded;
+use crate::sys::signals;
 use crate::token::{ActRecord, GroupName, Outcome, RefusalRecord, RunRecord, StoreTime, WallTime};
 
 /// A run, refusals of one client for one reason, or an act of an operator. As an object of
@@ -33,10 +34,11 @@ const COLUMNS: [Column; 10] = [
     Column::whole("STARTED"),
     Column::names("GROUP", [14, 12, 8]),
     Column::names("CLIENT", [12, 10, 6]),
-    Column::names("HOST", [16, 12, 6]).left_out(2),
-    Column::whole("GRANT").left_out(4),
-    Column::names("FROM", [12, 10, 6]).left_out(3),
-    Column::whole("FENCE").left_out(1),
+    Column::names("HOST", [16, 12, 6]).left_out(1),
+    Column::whole("GRANT").left_out(3),
+    Column::names("FROM", [12, 10, 6]).left_out(2),
+    // `output --run` takes it.
+    Column::whole("FENCE"),
     Column::whole("TOOK"),
     Column::names("OUTCOME", [15, 15, 11]),
     Column::text("PROGRAM", [14, 10, 6]),
@@ -99,7 +101,7 @@ fn outcome(run: &RunRecord) -> Cell {
     let detail = match (run.exit_code, run.signal) {
         _ if run.revoked => " (revoked)".to_owned(),
         (Some(code), _) if code != 0 => format!(" ({code})"),
-        (_, Some(signal)) => format!(" ({signal})"),
+        (_, Some(signal)) => format!(" ({})", signals::name(signal)),
         _ => String::new(),
     };
     let tint = match run.outcome {

@@ -81,14 +81,16 @@ pub struct Token<'a> {
     pub head_start_ms: u64,
     /// The last finished run, as far as it is known.
     pub last_run: Option<LastRun>,
-    pub last_outcome: Option<Outcome>,
+    pub last_outcome: Option<&'static str>,
+    /// When the last run that succeeded ended.
+    pub last_success_at: Option<String>,
     /// Grants so far.
     pub runs: i64,
     /// Runs whose job failed, was killed or timed out.
     pub failures: i64,
     /// Grants to another client than the one before.
     pub takeovers: i64,
-    /// Runs that lost their token or vanished, other than by an operator's revoke.
+    /// Runs that lost their token or whose end is unknown, other than by an operator's revoke.
     pub losses: i64,
 }
 
@@ -197,7 +199,8 @@ impl<'a> Token<'a> {
             keep_ms: millis(row.document.keep),
             head_start_ms: millis(row.document.head_start),
             last_run: group.last,
-            last_outcome: row.document.last_outcome,
+            last_outcome: row.document.last_outcome.map(Outcome::word),
+            last_success_at: group.last_success.map(rfc3339),
             runs,
             failures,
             takeovers,

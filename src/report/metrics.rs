@@ -87,7 +87,7 @@ pub const METRICS: &[Metric] = &[
     Metric::counter("tokenrun_grants_total", "How often the token was granted."),
     Metric::counter(
         "tokenrun_runs_total",
-        "Runs that are over, by outcome. failed: exited with another code than 0. unknown: vanished, another was granted its token. forced: its token was freed by force. revoked: an operator revoked its token. other: ended by an older tokenrun, which did not count this outcome.",
+        "Runs that are over, by outcome. failed: exited with another code than 0. unknown: its holder went silent, and another was granted its token. forced: its token was freed by force. revoked: an operator revoked its token. other: ended by an older tokenrun, which did not count this outcome.",
     ),
     Metric::counter(
         "tokenrun_takeovers_total",
@@ -95,7 +95,7 @@ pub const METRICS: &[Metric] = &[
     ),
     Metric::counter(
         "tokenrun_losses_total",
-        "Runs that lost their token or vanished. A token that an operator revokes is none.",
+        "Runs that lost their token or whose end is unknown. A token that an operator revokes is none.",
     ),
     Metric::counter(
         "tokenrun_refusals_total",

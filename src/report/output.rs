@@ -8,7 +8,7 @@ use super::message::Message;
 use super::printable::{printable, printable_lines, quoted};
 use super::rfc3339;
 use crate::duration::rounded;
-use crate::token::{ClientId, Fence, GroupName, OutputLimits, OutputRecord, RunRecord};
+use crate::token::{ClientId, Fence, GroupName, OutputLimits, OutputRecord, RunRecord, WallTime};
 
 /// A run's output as JSON.
 #[derive(Debug, Serialize)]
@@ -69,6 +69,20 @@ pub fn none(group: &GroupName, run: Option<Fence>) -> String {
     let run = run.map_or_else(|| "any run".to_owned(), |fence| format!("run {fence}"));
     let of = format!("{run} of {}", quoted(group.as_str()));
     format!("no output of {of} is stored; a run with --capture stores it")
+}
+
+/// The answer where no run is meant by `--at` or `--failed`.
+pub fn no_such_run(group: &GroupName, failed: bool, until: Option<WallTime>) -> String {
+    let what = if failed {
+        "no run failed"
+    } else {
+        "no run began"
+    };
+    let until = until.map_or_else(String::new, |until| format!(" until {}", rfc3339(until)));
+    let group = quoted(group.as_str());
+    format!(
+        "{what}{until} in {group}, as far as history goes back; tokenrun history -g {group} shows its runs"
+    )
 }
 
 /// The answer where the output of this run was caught, but is not kept. `newer`: how many of the runs after

@@ -20,13 +20,14 @@ const COLUMNS: [Column; 6] = [
     Column::text("NOTE", [usize::MAX, 11, 6]),
 ];
 
-const WIDE: [Column; 14] = [
+const WIDE: [Column; 15] = [
     Column::whole("GROUP"),
     Column::whole("STATE"),
     Column::whole("NODE"),
     Column::whole("EXPECTED"),
     Column::whole("SINCE"),
     Column::whole("LAST RUN"),
+    Column::whole("LAST SUCCESS"),
     Column::whole("FENCE"),
     Column::whole("HOST"),
     Column::whole("PID"),
@@ -124,6 +125,7 @@ fn wide_line(group: &Group<'_>, at: Snapshot<'_>, times: &Times) -> Line {
         or_none(row.expected_client.as_ref()).into(),
         since(row, now).into(),
         last_run(group, now),
+        or_none(group.last_success.map(|at| times.full(at))).into(),
         row.fence.to_string().into(),
         or_none(row.document.host.as_ref()).into(),
         or_none(row.document.pid).into(),

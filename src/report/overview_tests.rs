@@ -213,6 +213,7 @@ fn every_column_is_shown_wide_at_any_width() {
             "EXPECTED",
             "SINCE",
             "LAST RUN",
+            "LAST SUCCESS",
             "FENCE",
             "HOST",
             "PID",

@@ -20,6 +20,7 @@ mod tests;
 
 pub use self::calendar::Calendar;
 pub use self::group::{Group, Known};
+pub use self::html::POLICY;
 pub use self::timeline::Past;
 pub use self::view::{Detail, Facts, View};
 

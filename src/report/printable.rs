@@ -52,6 +52,16 @@ pub fn printable_lines(output: &[u8]) -> String {
     shown
 }
 
+/// A word as it can be typed into a shell.
+pub fn shell_word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
+    if text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::collection::vec;
@@ -177,8 +187,10 @@ mod tests {
                 let claim = claim("a");
                 let verdict = Verdict::Refused(why);
                 let decided = Decision { clause: Clause::Paused, verdict };
-                let explained = Explanation::of(&claim, Some(&row), &now, &decided, None);
-                assert_seen(&explained.text(), 4);
+                let explained = Explanation::of(&claim, Some(&row), &now, &decided, None, None);
+                // A pause has an end, and a command that ends it.
+                let lines = 3 + usize::from(explained.command.is_some());
+                assert_seen(&explained.text(), lines);
             }
         }
 

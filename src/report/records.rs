@@ -42,6 +42,7 @@ pub(super) struct RunFields {
     #[serde(serialize_with = "time_if_any")]
     ended_at: Option<WallTime>,
     /// How it ended.
+    #[serde(serialize_with = "word")]
     outcome: Outcome,
     /// The job's exit code, if it exited.
     exit_code: Option<i32>,
@@ -92,6 +93,11 @@ pub(super) struct RefusalFields {
     last_at: WallTime,
     /// The token's fence at the last of them.
     fence: Fence,
+}
+
+/// The word of an outcome: stores have an older one for a killed job.
+pub(super) fn word<S: Serializer>(outcome: &Outcome, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(outcome.word())
 }
 
 /// One act, as `history --json` shows it. Only acts have a field `act`.

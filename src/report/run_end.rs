@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use super::message::{Context, Level, Message};
+use super::printable::shell_word;
 use super::refusal::refused;
 use super::rfc3339;
 use crate::duration::rounded;
 use crate::run::ending::{Ending, Failed, JobEnd, Loss, NotStarted, Unstarted, Why, ends_loops};
 use crate::store::{StoreError, Trouble};
+use crate::sys::signals;
 use crate::sys::wait::Status;
 use crate::token::{OnceMark, Row, StoreTime};
 
@@ -96,7 +98,9 @@ fn done(cx: &Context<'_>, mark: &OnceMark) -> String {
     let (key, client, fence) = (&mark.key, &mark.client, mark.fence);
     let until = rfc3339(mark.done_at);
     format!(
-        "{key} is done already in {group} of {store}: {client} ran it, until {until} (fence {fence}); {program} was not started"
+        "{key} is done already in {group} of {store}: {client} ran it, until {until} (fence {fence}); {program} was not started (to run it again: tokenrun once forget -g {} {})",
+        shell_word(cx.group.as_str()),
+        shell_word(key),
     )
 }
 
@@ -188,7 +192,7 @@ fn itself(cx: &Context<'_>, status: Status, stopped_by: Option<i32>) -> Message 
 pub(super) fn told(status: Status) -> (&'static str, String) {
     match status {
         Status::Exited(code) => ("exit_status", format!("exited with {code}")),
-        Status::Signalled(signal) => ("signal", format!("was killed by signal {signal}")),
+        Status::Signalled(signal) => ("signal", format!("was killed by {}", signals::name(signal))),
     }
 }
 
@@ -313,7 +317,7 @@ mod tests {
         );
         assert_eq!(
             end(Status::Signalled(15), Some(15)).1,
-            "\"nightly\" failed: run.sh was killed by signal 15 after 4m on vm-1; \
+            "\"nightly\" failed: run.sh was killed by SIGTERM after 4m on vm-1; \
              tokenrun received signal 15"
         );
         assert_eq!(end(Status::Exited(0), None).0, Level::Detail);

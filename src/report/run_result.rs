@@ -115,8 +115,8 @@ pub(super) fn outcome_word(ending: &Ending) -> &'static str {
         } => "done",
         Ending::Stopped(_) => "stopped",
         Ending::StoreFailed { .. } => "store_failed",
-        Ending::NoGuard | Ending::Unstartable(_) => Outcome::NotStarted.as_str(),
-        Ending::Ran { end, .. } => end.record().outcome.as_str(),
+        Ending::NoGuard | Ending::Unstartable(_) => Outcome::NotStarted.word(),
+        Ending::Ran { end, .. } => end.record().outcome.word(),
     }
 }
 
@@ -202,7 +202,7 @@ impl HookReport {
             (exit::USAGE, _) => return None,
             (exit::NOT_NOW, _) => (Occasion::Refused, "refused"),
             (_, true) => (Occasion::Failure, "store_failed"),
-            (_, false) => (Occasion::Failure, Outcome::NotStarted.as_str()),
+            (_, false) => (Occasion::Failure, Outcome::NotStarted.word()),
         };
         Some(Self {
             occasion,
@@ -216,7 +216,7 @@ impl HookReport {
     pub const fn of_vanished(proven: bool) -> Self {
         Self {
             occasion: Occasion::Failure,
-            outcome: Outcome::Unknown.as_str(),
+            outcome: Outcome::Unknown.word(),
             exit_code: None,
             reason: Some(if proven { "dead" } else { "silent" }),
         }
@@ -302,7 +302,7 @@ mod tests {
             (
                 itself(Status::Signalled(9)),
                 137,
-                (Failure, "signalled", "signal"),
+                (Failure, "killed", "signal"),
             ),
             (
                 ran(JobEnd::TimedOut(Status::Signalled(15))),

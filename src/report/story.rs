@@ -10,6 +10,7 @@ use super::records::{self, ActObject, RefusalObject, RunObject, other_host, whos
 use super::rfc3339;
 use super::screen::Times;
 use crate::duration::rounded;
+use crate::sys::signals;
 use crate::token::{ActRecord, GrantKind, GroupName, Outcome, RefusalRecord, RunRecord, WallTime};
 
 /// At most so many events are shown.
@@ -196,11 +197,11 @@ const fn word(outcome: Outcome) -> &'static str {
         Outcome::Running => "running",
         Outcome::Succeeded => "succeeded",
         Outcome::Failed => "failed",
-        Outcome::Signalled => "killed by a signal",
+        Outcome::Signalled => "killed",
         Outcome::TimedOut => "timed out",
         Outcome::Lost => "lost the token",
         Outcome::NotStarted => "not started",
-        Outcome::Unknown => "vanished",
+        Outcome::Unknown => "unknown",
     }
 }
 
@@ -233,7 +234,7 @@ fn ended(run: &RunRecord, times: &Times) -> String {
             None => format!("failed{after}"),
         },
         Outcome::Signalled => match run.signal {
-            Some(signal) => format!("was killed by signal {signal}{after}"),
+            Some(signal) => format!("was killed by {}{after}", signals::name(signal)),
             None => format!("was killed by a signal{after}"),
         },
         Outcome::TimedOut => format!("ran into its --timeout and was ended{after}"),
@@ -245,9 +246,9 @@ fn ended(run: &RunRecord, times: &Times) -> String {
         Outcome::Unknown => match run.ended_at {
             Some(at) => {
                 let at = times.short(at, run.started_at);
-                format!("vanished: its last heartbeat was at {at}")
+                format!("went silent at {at}, so its end is unknown")
             }
-            None => "vanished".to_owned(),
+            None => "went silent, so its end is unknown".to_owned(),
         },
     }
 }

@@ -150,9 +150,9 @@ fn a_holder_died_and_another_took_over() {
         lines(&story),
         [
             SPAN,
-            "It ran 2 times: 1 vanished, 1 failed.",
+            "It ran 2 times: 1 unknown, 1 failed.",
             "",
-            "2026-11-21 02:00:00  vm-1 started backup.sh; it vanished: its last heartbeat was at 02:02",
+            "2026-11-21 02:00:00  vm-1 started backup.sh; it went silent at 02:02, so its end is unknown",
             "2026-11-21 02:01:00  vm-2 was refused, 5 times until 02:05: vm-1 held the token",
             "2026-11-21 02:10:00  vm-2 took over from vm-1 and started backup.sh; it failed with exit code 3 after 4m",
         ]

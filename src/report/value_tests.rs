@@ -161,6 +161,7 @@ fn a_running_token_is_open_after_its_takeover_after() {
             "n2",
             since,
             "failed (3) 59m ago",
+            "-",
             "4711",
             "host-a",
             "42",
@@ -221,6 +222,7 @@ fn the_details_of_a_token_name_each_value_by_its_name() {
         "revoke -",
         "waiting n7 (session s7)",
         "last run failed (3) 59m ago",
+        "last success -",
         "so far 90 runs, 17 failures, 4 takeovers, 9 losses",
         "store the store",
     ];
@@ -254,7 +256,7 @@ fn the_json_of_a_token_names_each_value_by_its_name() {
             "outcome": "failed", "exit_code": 3, "signal": Value::Null, "revoked": false,
             "started_at": "2026-09-21T15:13:20.000Z", "ended_at": "2026-09-21T15:14:50.000Z",
         },
-        "last_outcome": "timed_out", "runs": 90, "failures": 17, "takeovers": 4, "losses": 9,
+        "last_outcome": "timed_out", "last_success_at": Value::Null, "runs": 90, "failures": 17, "takeovers": 4, "losses": 9,
     });
     let (running, idle) = (running(), idle());
     let object = |row: &Row, memory: &Memory| {
@@ -410,7 +412,7 @@ fn each_metric_has_its_own_value() {
         "tokenrun_grants_total{group=\"backup\"} 90",
         "tokenrun_runs_total{group=\"backup\",outcome=\"succeeded\"} 30",
         "tokenrun_runs_total{group=\"backup\",outcome=\"failed\"} 6",
-        "tokenrun_runs_total{group=\"backup\",outcome=\"signalled\"} 5",
+        "tokenrun_runs_total{group=\"backup\",outcome=\"killed\"} 5",
         "tokenrun_runs_total{group=\"backup\",outcome=\"timed_out\"} 6",
         "tokenrun_runs_total{group=\"backup\",outcome=\"lost\"} 8",
         "tokenrun_runs_total{group=\"backup\",outcome=\"unknown\"} 1",
@@ -506,7 +508,7 @@ fn a_refusal_is_shown_with_each_time_in_its_place() {
             clause: Clause::Held,
             verdict: Verdict::Refused(why.clone()),
         };
-        let shown = Explanation::of(&claim, Some(&row), &now, &decided, None);
+        let shown = Explanation::of(&claim, Some(&row), &now, &decided, None, None);
         assert_eq!(shown.because, because);
         let shown = why_not(&cx, &why, Some(&row));
         assert!(shown.ends_with(message), "{shown}");

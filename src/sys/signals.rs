@@ -339,3 +339,39 @@ impl AsFd for SignalFd {
         self.fd.as_fd()
     }
 }
+/// The number of the first real-time signal that programs with glibc use, as they name it.
+const SIGRTMIN: i32 = 34;
+
+/// The number of the last one.
+const SIGRTMAX: i32 = 64;
+
+/// The name of a signal: `SIGKILL`, `SIGRTMIN+2`, `signal 99` if there is none with this number.
+pub fn name(signal: i32) -> String {
+    match (Signal::try_from(signal), signal) {
+        (Ok(known), _) => known.as_str().to_owned(),
+        (_, SIGRTMIN) => "SIGRTMIN".to_owned(),
+        (_, SIGRTMIN..=SIGRTMAX) => format!("SIGRTMIN+{}", signal - SIGRTMIN),
+        _ => format!("signal {signal}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_has_its_name() {
+        let named = [
+            (9, "SIGKILL"),
+            (11, "SIGSEGV"),
+            (34, "SIGRTMIN"),
+            (64, "SIGRTMIN+30"),
+        ];
+        for (signal, expected) in named {
+            assert_eq!(name(signal), expected);
+        }
+        for signal in [0, -1, 33, 65, i32::MAX] {
+            assert_eq!(name(signal), format!("signal {signal}"));
+        }
+    }
+}

@@ -176,16 +176,16 @@ impl Counters {
         let counted = [&ended[..], &[forced, revoked]].concat();
         let over = less(self.runs, &[i64::from(running)]);
         [
-            (Outcome::Succeeded.as_str(), succeeded),
+            (Outcome::Succeeded.word(), succeeded),
             (
-                Outcome::Failed.as_str(),
+                Outcome::Failed.word(),
                 less(self.failures, &[signalled, timed_out]),
             ),
-            (Outcome::Signalled.as_str(), signalled),
-            (Outcome::TimedOut.as_str(), timed_out),
-            (Outcome::Lost.as_str(), less(self.losses, &[unknown])),
-            (Outcome::Unknown.as_str(), unknown),
-            (Outcome::NotStarted.as_str(), not_started),
+            (Outcome::Signalled.word(), signalled),
+            (Outcome::TimedOut.word(), timed_out),
+            (Outcome::Lost.word(), less(self.losses, &[unknown])),
+            (Outcome::Unknown.word(), unknown),
+            (Outcome::NotStarted.word(), not_started),
             ("forced", forced),
             ("revoked", revoked),
             ("other", less(over, &counted)),

@@ -27,6 +27,15 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// The word in tables, JSON, metrics and messages. Stores keep an older word for a killed job, which
+    /// programs of any version read.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Signalled => "killed",
+            other => other.as_str(),
+        }
+    }
+
     /// True if the job ran and did not succeed.
     pub const fn is_failure(self) -> bool {
         matches!(self, Self::Failed | Self::Signalled | Self::TimedOut)
@@ -52,7 +61,7 @@ pub enum GrantKind {
 macro_rules! words {
     ($type:ty { $($variant:ident => $word:literal),+ $(,)? }) => {
         impl $type {
-            /// The word in stores, tables and JSON.
+            /// The word in stores.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word),+ }
             }
@@ -60,7 +69,7 @@ macro_rules! words {
 
         impl fmt::Display for $type {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(self.as_str())
+                f.pad(self.word())
             }
         }
     };
@@ -75,3 +84,10 @@ words!(GrantKind {
     Bind => "bind", Renew => "renew", Takeover => "takeover",
     Failback => "failback", Handoff => "handoff",
 });
+
+impl GrantKind {
+    /// The word in tables, JSON, metrics and messages.
+    pub const fn word(self) -> &'static str {
+        self.as_str()
+    }
+}

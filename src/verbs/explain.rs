@@ -98,7 +98,9 @@ impl Action for Explain {
             (wait, at(&claim, &reading, &evidence, wait, watched))
         });
         let row = reading.row.as_ref();
-        let explanation = Explanation::of(&claim, row, &reading.now, &decided, then.as_ref());
+        let incarnation = reading.memory.incarnation.as_ref();
+        let (now, then) = (&reading.now, then.as_ref());
+        let explanation = Explanation::of(&claim, row, now, &decided, then, incarnation);
         match self.json {
             true => print_json(&[explanation]),
             false => print(&explanation.text()),

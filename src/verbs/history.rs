@@ -7,18 +7,24 @@ use anyhow::Result;
 use clap::Args;
 
 use super::shared::groups::{all_of, known};
-use super::shared::options::{GroupsOptions, ScreenOptions, StoreOptions};
+use super::shared::options::{FormatOptions, GroupsOptions, ScreenOptions, StoreOptions};
 use super::shared::span::Span;
 use super::shared::stores::known_store;
-use super::shared::terminal::{print, print_json, screen, zone};
+use super::shared::terminal::{json_text, print, print_json, screen, zone};
 use super::shared::{Action, Context};
 use crate::cli::GivenTime;
 use crate::cli::values::{self, Word};
 use crate::exit::Exit;
 use crate::report::history::{Entry, history as table};
+use crate::report::screen::Screen;
 use crate::store::history::runs as with_present;
 use crate::store::{ActQuery, Listing, RefusalQuery, RunQuery, Store};
-use crate::token::{ActRecord, ClientId, GroupName, Groups, Outcome, RefusalRecord, RunRecord};
+use crate::token::{
+    ActRecord, ClientId, GroupName, Groups, Outcome, RefusalRecord, RunRecord, StoreTime,
+};
+
+/// How much is shown unless the line says.
+const LIMIT: u32 = 50;
 
 /// The words of `--outcome`.
 static OUTCOMES: [Word<Outcome>; 8] = [
@@ -33,7 +39,7 @@ static OUTCOMES: [Word<Outcome>; 8] = [
 ];
 
 const fn word(outcome: Outcome) -> Word<Outcome> {
-    (outcome.as_str(), outcome, "")
+    (outcome.word(), outcome, "")
 }
 
 /// Show past runs, and how each ended
@@ -65,18 +71,33 @@ pub(super) struct History {
     #[arg(long, conflicts_with = "outcome")]
     refusals: bool,
     /// The newest N runs, refusals and acts of operators
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = LIMIT)]
     limit: u32,
-    /// An array of JSON objects instead of a table
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: FormatOptions,
 }
 
-impl Action for History {
-    /// Shows runs, acts of operators, and on request refusals, the newest first. A run whose job could
-    /// not start is one of them.
-    fn run(&self, context: &mut Context<'_>) -> Result<Exit> {
-        let store = &mut *known_store(&self.store, context.log)?;
+impl History {
+    /// What `history --json` prints of these groups.
+    pub(super) fn json_of(groups: &GroupsOptions, store: &mut dyn Store) -> Result<String> {
+        let options = Self {
+            groups: groups.clone(),
+            store: StoreOptions::default(),
+            screen: ScreenOptions::default(),
+            client: None,
+            outcome: Vec::new(),
+            since: None,
+            until: None,
+            refusals: false,
+            limit: LIMIT,
+            format: FormatOptions::json(),
+        };
+        json_text(&options.entries(store)?.0)
+    }
+
+    /// Runs, acts of operators, and on request refusals, the newest first. A run whose job could not start is
+    /// one of them. Also the store's time.
+    fn entries(&self, store: &mut dyn Store) -> Result<(Vec<Entry>, StoreTime)> {
         let groups = self.groups.groups();
         let listing = store.list()?;
         let now = listing.now.stamp.wall;
@@ -90,7 +111,6 @@ impl Action for History {
         }
         let groups = wanted;
         let runs = runs(store, &listing, self, &groups, span)?;
-        let screen = screen(self.screen);
         let runs = runs.into_iter().map(Box::new);
         let mut entries: Vec<Entry> = runs.map(Entry::Run).collect();
         if self.client.is_none() && self.outcome.is_empty() {
@@ -100,10 +120,23 @@ impl Action for History {
         let refusals = refusals.into_iter().map(Box::new).map(Entry::Refusal);
         entries = merged(entries, refusals.collect());
         entries.truncate(usize::try_from(self.limit).unwrap_or(usize::MAX));
-        if self.json {
+        Ok((entries, listing.now))
+    }
+}
+
+impl Action for History {
+    fn run(&self, context: &mut Context<'_>) -> Result<Exit> {
+        let store = &mut *known_store(&self.store, context.log)?;
+        let (entries, now) = self.entries(store)?;
+        if self.format.is_json() {
             return print_json(&entries);
         }
-        print(&table(&entries, &listing.now, &screen))
+        let screen = screen(self.screen);
+        let screen = Screen {
+            width: screen.width.filter(|_| !self.format.is_wide()),
+            ..screen
+        };
+        print(&table(&entries, &now, &screen))
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 
+use super::page::Looked;
 use super::shared::failure::not_written;
 use super::shared::groups::{memory, unknown_group};
 use super::shared::options::StoreOptions;
@@ -17,7 +18,7 @@ use crate::report::metrics::{Measured, text};
 use crate::report::whole_file::write_whole;
 use crate::store::{RunQuery, Store, StoreError};
 use crate::sys::process;
-use crate::token::{GroupName, Outcome, Row, RunRecord};
+use crate::token::{GroupName, Groups, Outcome, Row, RunRecord};
 
 /// Print metrics for Prometheus
 #[derive(Debug, Args)]
@@ -38,46 +39,57 @@ impl Action for Metrics {
     fn run(&self, context: &mut Context<'_>) -> Result<Exit> {
         let textfile = self.textfile.as_deref();
         let store = &mut *known_store_beside(&self.store, "--textfile", textfile, context.log)?;
-        let listing = store.list()?;
-        let memory = memory(store)?;
-        let wanted = |row: &Row| self.group.as_ref().is_none_or(|group| row.group == *group);
-        let rows: Vec<&Row> = listing.rows.iter().filter(|row| wanted(row)).collect();
-        if let (Some(group), true, true) =
-            (&self.group, rows.is_empty(), listing.unreadable.is_empty())
-        {
-            return Err(unknown_group(store.name(), group).into());
-        }
-        let refusals = store.refusal_totals()?;
-        let mut groups = Vec::new();
-        for row in rows {
-            let last_success = newest(store, &row.group, Some(Outcome::Succeeded))?;
-            let last_ended = newest(store, &row.group, None)?;
-            groups.push(Measured {
-                row: row.clone(),
-                waiters: listing.waiters(&row.group),
-                last_success,
-                last_ended,
-                refusals: (refusals.iter())
-                    .filter(|total| total.group == row.group)
-                    .cloned()
-                    .collect(),
-            });
-        }
-        let text = text(&groups, listing.unreadable.len(), &memory, &listing.now);
+        let groups = self.group.clone().map_or(Groups::All, Groups::from);
+        let looked = text_of(store, &groups)?;
         let exit = match &self.textfile {
             Some(path) => {
                 // The collector reads files that end in `.prom`, as no temporary name does.
-                let written = write_whole(path, text.as_bytes(), process::pid());
+                let written = write_whole(path, looked.text.as_bytes(), process::pid());
                 written.map_err(|error| not_written(path.display(), &error))?;
                 Exit::OK
             }
-            None => print(&text)?,
+            None => print(&looked.text)?,
         };
-        match listing.unreadable.first() {
-            Some(first) => Err(first.error.clone().into()),
-            None => Ok(exit),
-        }
+        looked
+            .unreadable
+            .map_or(Ok(exit), |error| Err(error.into()))
     }
+}
+
+/// The metrics of these groups as the store is now.
+pub(super) fn text_of(store: &mut dyn Store, groups: &Groups) -> Result<Looked> {
+    let listing = store.list()?;
+    let memory = memory(store)?;
+    let wanted = |row: &&Row| groups.has(row.group.as_str());
+    let rows: Vec<&Row> = listing.rows.iter().filter(wanted).collect();
+    if let (Some(group), true, true) = (
+        groups.single(),
+        rows.is_empty(),
+        listing.unreadable.is_empty(),
+    ) {
+        return Err(unknown_group(store.name(), group).into());
+    }
+    let refusals = store.refusal_totals()?;
+    let mut measured = Vec::new();
+    for row in rows {
+        let last_success = newest(store, &row.group, Some(Outcome::Succeeded))?;
+        let last_ended = newest(store, &row.group, None)?;
+        measured.push(Measured {
+            row: row.clone(),
+            waiters: listing.waiters(&row.group),
+            last_success,
+            last_ended,
+            refusals: (refusals.iter())
+                .filter(|total| total.group == row.group)
+                .cloned()
+                .collect(),
+        });
+    }
+    let text = text(&measured, listing.unreadable.len(), &memory, &listing.now);
+    Ok(Looked {
+        text,
+        unreadable: listing.unreadable.first().map(|first| first.error.clone()),
+    })
 }
 
 /// The newest run that has ended, of this outcome if one is given.

@@ -1,6 +1,7 @@
 //! `tokenrun output`: what a job has printed, as far as it is kept.
 
 use std::io::{IsTerminal as _, stdout};
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
@@ -9,13 +10,15 @@ use super::shared::failure::Failure;
 use super::shared::groups::unknown_group;
 use super::shared::options::StoreOptions;
 use super::shared::stores::known_store;
-use super::shared::terminal::{print_json, put_bytes, tell};
+use super::shared::terminal::{print_json, put_bytes, tell, zone};
 use super::shared::{Action, Context};
-use crate::cli::values;
+use crate::cli::{GivenTime, values};
 use crate::exit::{self, Exit};
-use crate::report::output::{Object, damaged, head, none, removed, shown};
+use crate::report::output::{Object, damaged, head, no_such_run, none, removed, shown};
 use crate::store::{Reading, RunQuery, Store};
-use crate::token::{ClientId, Fence, GroupName, OutputRecord, RunRecord, StoreTime};
+use crate::token::{
+    ClientId, Fence, GroupName, Outcome, OutputRecord, RunRecord, StoreTime, WallTime,
+};
 
 /// Print the stored output of a job that ran with --capture
 ///
@@ -30,6 +33,14 @@ pub(super) struct Output {
     /// output]
     #[arg(long, value_name = "FENCE", value_parser = values::fence)]
     run: Option<Fence>,
+    /// The run that went on at this time, or the last one before it: 02:00, 'yesterday 02:00', 12h (ago)
+    ///
+    /// Times are in the zone of this host (TZ).
+    #[arg(long, value_name = "TIME", value_parser = GivenTime::parse, conflicts_with = "run")]
+    at: Option<GivenTime>,
+    /// The newest run whose job failed, was killed or timed out; with --at the newest until then
+    #[arg(long, conflicts_with = "run")]
+    failed: bool,
     #[command(flatten)]
     store: StoreOptions,
     /// An array with one JSON object instead of the plain output
@@ -43,11 +54,15 @@ impl Action for Output {
         let group = &self.group;
         let Reading { row, now, .. } = store.read(group)?;
         let row = row.ok_or_else(|| unknown_group(store.name(), group))?;
-        let Some(record) = store.output(group, self.run)? else {
+        let run = match self.at.is_some() || self.failed {
+            true => Some(self.found(store, now.stamp.wall)?),
+            false => self.run,
+        };
+        let Some(record) = store.output(group, run)? else {
             if self.json {
                 print_json::<Object<'_>>(&[])?;
             }
-            let text = self.why_none(store, &now)?;
+            let text = self.why_none(store, run, &now)?;
             return Err(Failure::new(exit::NOTHING, "no_output", text).into());
         };
         let Some(last) = record.last_bytes() else {
@@ -57,7 +72,7 @@ impl Action for Output {
         if self.json {
             return print_json(&[Object::of(&record, &last)]);
         }
-        let is_older = self.run.is_none() && record.fence < row.fence;
+        let is_older = run.is_none() && record.fence < row.fence;
         if record.is_cut() || is_older {
             let client = client_of(store, &record)?;
             tell(&head(&record, client.as_ref(), is_older));
@@ -73,14 +88,41 @@ impl Action for Output {
 }
 
 impl Output {
+    /// The run that is meant by --at or --failed.
+    fn found(&self, store: &mut dyn Store, now: WallTime) -> Result<Fence> {
+        let until = self.at.map(|at| at.end(None, now, &zone(false)));
+        let query = RunQuery {
+            group: Some(self.group.clone()),
+            outcomes: match self.failed {
+                true => vec![Outcome::Failed, Outcome::Signalled, Outcome::TimedOut],
+                false => Vec::new(),
+            },
+            // A run that began at that very time went on then.
+            until: until.map(|at| at.plus(Duration::from_millis(1))),
+            limit: Some(1),
+            ..RunQuery::default()
+        };
+        let newest = store.runs(&query)?.into_iter().next();
+        newest.map(|run| run.fence).ok_or_else(|| {
+            let text = no_such_run(&self.group, self.failed, until);
+            Failure::new(exit::NOTHING, "no_output", text).into()
+        })
+    }
+
     /// Why no output is stored, as far as history knows the run.
-    fn why_none(&self, store: &mut dyn Store, now: &StoreTime) -> Result<String> {
+    fn why_none(
+        &self,
+        store: &mut dyn Store,
+        run: Option<Fence>,
+        now: &StoreTime,
+    ) -> Result<String> {
+        let asked = run;
         let runs = runs_of(store, &self.group)?;
         let caught = runs.iter().filter_map(|run| Some((run, run.output?)));
         let caught: Vec<_> = caught.collect();
-        let is_asked = |(run, _): &(&RunRecord, _)| self.run.is_none_or(|it| it == run.fence);
+        let is_asked = |(run, _): &(&RunRecord, _)| asked.is_none_or(|it| it == run.fence);
         let Some(newer) = caught.iter().position(is_asked) else {
-            return Ok(none(&self.group, self.run));
+            return Ok(none(&self.group, asked));
         };
         let (run, limits) = caught[newer];
         let ended = run.ended_at.unwrap_or(run.started_at);

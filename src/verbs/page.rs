@@ -50,19 +50,32 @@ pub(super) struct Page {
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     #[command(flatten)]
-    groups: GroupsOptions,
-    #[command(flatten)]
     store: StoreOptions,
-    /// Times in UTC instead of the local time zone
-    #[arg(long)]
-    utc: bool,
-    /// A browser loads the page again after this time, such as 60s or 5m [default: never]
-    #[arg(long, value_name = "DURATION", value_parser = values::duration)]
-    refresh: Option<Duration>,
+    #[command(flatten)]
+    options: PageOptions,
 }
 
-impl Action for Page {
-    fn check(&self) -> Result<(), Unusable> {
+// What a page shows.
+#[derive(Debug, Clone, Args)]
+pub(super) struct PageOptions {
+    #[command(flatten)]
+    pub(super) groups: GroupsOptions,
+    /// Times in UTC instead of the local time zone
+    #[arg(long)]
+    pub(super) utc: bool,
+    /// A browser loads the page again after this time, such as 60s or 5m [default: never]
+    #[arg(long, value_name = "DURATION", value_parser = values::duration)]
+    pub(super) refresh: Option<Duration>,
+}
+
+/// The text of a listing, and the first row that could not be read.
+pub(super) struct Looked {
+    pub(super) text: String,
+    pub(super) unreadable: Option<StoreError>,
+}
+
+impl PageOptions {
+    pub(super) fn check(&self) -> Result<(), Unusable> {
         if self.refresh.is_some_and(|every| every < LEAST_REFRESH) {
             let text = "--refresh is shorter than a second; write for example --refresh 60s";
             return Err(Unusable::about(&["--refresh"], text));
@@ -70,11 +83,8 @@ impl Action for Page {
         Ok(())
     }
 
-    /// After everything else, a row that can't be read is an error.
-    fn run(&self, context: &mut Context<'_>) -> Result<Exit> {
-        let mut store =
-            known_store_beside(&self.store, "--output", Some(&self.output), context.log)?;
-        let store = store.as_mut();
+    /// The page as the store is now.
+    pub(super) fn text(&self, store: &mut dyn Store) -> Result<Looked> {
         let wanted_groups = self.groups.groups();
         let listing = store.list()?;
         let memory = memory(store)?;
@@ -102,16 +112,30 @@ impl Action for Page {
             is_shortened: others.is_shortened,
             refresh: self.refresh,
         };
-        let text = written(&facts, &groups, &view);
+        let first = listing.unreadable.iter();
+        let mut first = first.filter(|it| wanted_groups.has(&it.group));
+        Ok(Looked {
+            text: written(&facts, &groups, &view),
+            unreadable: first.next().map(|first| first.error.clone()),
+        })
+    }
+}
+
+impl Action for Page {
+    fn check(&self) -> Result<(), Unusable> {
+        self.options.check()
+    }
+
+    /// After everything else, a row that can't be read is an error.
+    fn run(&self, context: &mut Context<'_>) -> Result<Exit> {
+        let mut store =
+            known_store_beside(&self.store, "--output", Some(&self.output), context.log)?;
+        let page = self.options.text(store.as_mut())?;
         let exit = match self.output.as_os_str() == "-" {
-            true => print(&text)?,
-            false => replace(&self.output, &text)?,
+            true => print(&page.text)?,
+            false => replace(&self.output, &page.text)?,
         };
-        let first = listing
-            .unreadable
-            .iter()
-            .find(|it| wanted_groups.has(&it.group));
-        first.map_or(Ok(exit), |first| Err(first.error.clone().into()))
+        page.unreadable.map_or(Ok(exit), |error| Err(error.into()))
     }
 }
 
@@ -178,6 +202,8 @@ fn groups(
         };
         groups.push(group(listing, row, over, is_cut, others, view));
     }
+    // Trouble first, each level by name.
+    groups.sort_by_key(|group| std::cmp::Reverse(group.level()));
     Ok(groups)
 }
 

@@ -8,12 +8,12 @@ use clap::Args;
 
 use super::shared::failure::reported;
 use super::shared::groups::{known, memory};
-use super::shared::options::{ScreenOptions, StoreOptions};
+use super::shared::options::{FormatOptions, GroupsOptions, ScreenOptions, StoreOptions};
 use super::shared::stores::known_store;
 use super::shared::terminal::{json_text, print, put, screen};
 use super::shared::{Action, Context};
 use crate::cli::values::{self, Word};
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 use crate::report::acts::client_pause;
 use crate::report::details::details;
 use crate::report::group::{Condition, Group, Known, LastRun, Snapshot};
@@ -24,7 +24,7 @@ use crate::report::printable::printable;
 use crate::report::screen::Screen;
 use crate::store::{RunQuery, Store, StoreError, Unreadable};
 use crate::sys::terminal::size_of_stdout;
-use crate::token::{ClientId, GroupPattern, Groups, Row};
+use crate::token::{ClientId, GroupPattern, Groups, Outcome, Row, WallTime};
 
 /// The least pause between two reads of a store.
 const LEAST_WATCH: Duration = Duration::from_millis(100);
@@ -69,18 +69,17 @@ pub(super) struct Status {
     /// Only groups in one of these states
     #[arg(long, value_name = "STATE", value_delimiter = ',', value_parser = values::one_of(&STATES))]
     state: Vec<Condition>,
-    /// A table with every column, however wide
-    #[arg(long, conflicts_with = "json")]
-    wide: bool,
     #[command(flatten)]
     screen: ScreenOptions,
     /// Show it again after each DURATION, until it is interrupted [default: no; without a DURATION
     /// 2s]
     #[arg(long, value_name = "DURATION", value_parser = values::duration, num_args = 0..=1, require_equals = true, default_missing_value = "2s")]
     watch: Option<Duration>,
-    /// An array of JSON objects instead of a table
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: FormatOptions,
+    /// Exit with 1 if a group is in trouble: its last run was no success, or its holder is silent
+    #[arg(long, conflicts_with = "watch")]
+    exit_code: bool,
 }
 
 impl Action for Status {
@@ -98,11 +97,34 @@ impl Action for Status {
         if let Some(pause) = shown.pause {
             context.log.write(&pause, false);
         }
+        let exit = match self.exit_code && shown.is_in_trouble {
+            true => exit.worse(Exit::Code(exit::NOTHING)),
+            false => exit,
+        };
         shown.unreadable.map_or(Ok(exit), |error| Err(error.into()))
     }
 }
 
+impl Status {
+    /// What `status --json` prints of these groups.
+    pub(super) fn json_of(groups: &GroupsOptions, store: &mut dyn Store) -> Result<String> {
+        let options = Self {
+            group: groups.patterns(),
+            client: None,
+            store: StoreOptions::default(),
+            state: Vec::new(),
+            screen: ScreenOptions::default(),
+            watch: None,
+            format: FormatOptions::json(),
+            exit_code: false,
+        };
+        look(store, &options, &Screen::plain()).map(|shown| shown.text)
+    }
+}
+
 struct Shown {
+    /// A group needs a look.
+    is_in_trouble: bool,
     /// The client of `--client` is paused.
     pause: Option<Message>,
     text: String,
@@ -116,15 +138,20 @@ fn look(store: &mut dyn Store, options: &Status, screen: &Screen) -> Result<Show
     known(&listing, &wanted, store.name())?;
     let is_wanted = |row: &&Row| wanted.has(row.group.as_str());
     let lasts = last_runs(store, listing.rows.iter().filter(is_wanted))?;
+    let name = store.name().to_owned();
     let at = Snapshot {
-        store: store.name(),
+        store: &name,
         memory: &memory,
         now: &listing.now,
     };
-    let groups = lasts.into_iter().map(|(row, last)| {
+    let mut groups = Vec::with_capacity(lasts.len());
+    for (row, last) in lasts {
         let waiters = listing.waiting(&row.group).collect();
-        Group::new(row, last, waiters, at)
-    });
+        groups.push(Group {
+            last_success: last_success(store, row, last.as_ref())?,
+            ..Group::new(row, last, waiters, at)
+        });
+    }
     let is_in = |all: &[Condition]| {
         let asked = &options.state;
         asked.is_empty() || all.iter().any(|it| asked.contains(it))
@@ -135,6 +162,7 @@ fn look(store: &mut dyn Store, options: &Status, screen: &Screen) -> Result<Show
             .as_ref()
             .is_none_or(|client| it.concerns(client))
     };
+    let groups = groups.into_iter();
     let groups = groups.filter(|it| is_in(&it.conditions) && has(it));
     let groups: Vec<Group<'_>> = groups.collect();
     let unreadable = listing.unreadable.iter();
@@ -142,16 +170,18 @@ fn look(store: &mut dyn Store, options: &Status, screen: &Screen) -> Result<Show
         .filter(|it| wanted.has(&it.group) && is_in(&[Condition::Unreadable]))
         .filter(|_| options.client.is_none())
         .collect();
-    let text = match (options.json, wanted.single(), groups.as_slice()) {
+    let text = match (options.format.is_json(), wanted.single(), groups.as_slice()) {
         (true, ..) => json(&groups, &unreadable, at)?,
-        (false, Some(_), [group]) if !options.wide => details(group, at, screen),
-        _ => overview(&groups, &unreadable, at, options.wide, screen),
+        (false, Some(_), [group]) if !options.format.is_wide() => details(group, at, screen),
+        _ => overview(&groups, &unreadable, at, options.format.is_wide(), screen),
     };
     let pause = options.client.as_ref().and_then(|client| {
         let pause = memory.pause_of(client, &listing.now)?;
-        Some(client_pause(client, pause, store.name()))
+        Some(client_pause(client, pause, &name))
     });
+    let is_in_trouble = groups.iter().any(Group::is_in_trouble);
     Ok(Shown {
+        is_in_trouble,
         pause,
         text,
         unreadable: unreadable.first().map(|first| first.error.clone()),
@@ -189,6 +219,28 @@ fn last_runs<'a>(
         found.push((row, last));
     }
     Ok(found)
+}
+
+/// When the last run that succeeded ended. History is asked only after another end.
+fn last_success(
+    store: &mut dyn Store,
+    row: &Row,
+    last: Option<&LastRun>,
+) -> Result<Option<WallTime>> {
+    if let Some(at) = last.and_then(LastRun::succeeded_at) {
+        return Ok(Some(at));
+    }
+    if row.document.counters.runs == 0 {
+        return Ok(None);
+    }
+    let query = RunQuery {
+        group: Some(row.group.clone()),
+        outcomes: vec![Outcome::Succeeded],
+        limit: Some(1),
+        ..RunQuery::default()
+    };
+    let newest = store.runs(&query)?;
+    Ok(newest.first().and_then(|run| run.ended_at))
 }
 
 /// Moves to the upper left corner.

@@ -124,7 +124,7 @@ fn what_a_job_printed_before_it_was_ended_is_not_lost() {
     assert_eq!(kept(&store)["output"], "before\n");
 
     let killed = run(&store, "seq 20000; kill -9 $$").end().with_code(137);
-    let printed = failed(&killed, "was killed by signal 9");
+    let printed = failed(&killed, "was killed by SIGKILL");
     assert!(printed.ends_with("\n20000\n"), "{killed:?}");
     assert_eq!(kept(&store)["printed"], 108_894);
 }

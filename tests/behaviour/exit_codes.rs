@@ -38,7 +38,7 @@ fn a_job_killed_by_a_signal_gives_128_and_its_number() {
         let line = store.free_run("node-a").script(&script);
         let ended = line.under(&["env", "--default-signal"]).end();
         ended.with_code(128 + number);
-        assert_eq!(outcome(&store), "signalled");
+        assert_eq!(outcome(&store), "killed");
         assert_eq!(store.history()[0]["signal"], number);
     }
 }

@@ -70,7 +70,7 @@ fn each_end_of_a_job_runs_its_hook_and_keeps_its_exit_status() {
         &store,
         script("kill -9 $$"),
         137,
-        "failure signalled,137,signal a,bind",
+        "failure killed,137,signal a,bind",
     );
     let late = script("sleep 300").with(&["--timeout=100ms", "--kill-grace=1s"]);
     tells(&store, late, 124, "failure timed_out,124,timeout a,bind");
@@ -250,7 +250,7 @@ fn a_hook_that_fails_is_said_and_changes_nothing() {
     let killed = line().with(&["--on-success=kill -9 $$", "-q"]).end();
     killed
         .with_code(0)
-        .says(&["the command of --on-success was killed by signal 9"]);
+        .says(&["the command of --on-success was killed by SIGKILL"]);
     let silent = line().with(&["--on-success=exit 22", "-qq"]).end();
     assert_eq!(silent.with_code(0).messages(), [""; 0]);
     let json = line().with(&["--on-success=exit 22", "--log-format=json"]);

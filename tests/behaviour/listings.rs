@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::support::Store;
 
-const STATUS: [&str; 40] = [
+const STATUS: [&str; 41] = [
     "group",
     "state",
     "client",
@@ -40,6 +40,7 @@ const STATUS: [&str; 40] = [
     "head_start_ms",
     "last_run",
     "last_outcome",
+    "last_success_at",
     "runs",
     "failures",
     "takeovers",

@@ -77,11 +77,11 @@ fn a_job_that_dies_of_the_term_gives_143() {
     store.until_begun("node-a");
     run.signal(Signal::SIGTERM);
     run.end().with_code(143).says(&[
-        "\"job\" failed: sh was killed by signal 15 after ",
+        "\"job\" failed: sh was killed by SIGTERM after ",
         " on node-a; tokenrun received signal 15",
     ]);
     assert!(!store.is_job_alive());
-    assert_eq!(store.history()[0]["outcome"], "signalled");
+    assert_eq!(store.history()[0]["outcome"], "killed");
     assert_eq!(store.status()["state"], "free");
 }
 

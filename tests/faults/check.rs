@@ -246,7 +246,7 @@ impl<'a> Checker<'a> {
                     && match outcome {
                         None | Some("not_started") => call.lives.is_empty(),
                         Some("unknown") => call.lives.is_empty() || with_its_job,
-                        Some("signalled") => {
+                        Some("killed") => {
                             with_its_job && record.and_then(|it| it.signal) == Some(signal)
                         }
                         Some(_) => false,
@@ -364,11 +364,11 @@ fn agrees(record: &Record, call: &Call) -> Result<(), &'static str> {
         "succeeded" | "failed" if !meant_to_exit(call, record.exit_code) => {
             Err("the job did not mean to exit so")
         }
-        "signalled" if !may_die_of(call, signal) => Err("no fault sent the job that signal"),
+        "killed" if !may_die_of(call, signal) => Err("no fault sent the job that signal"),
         "timed_out" if !call.has_timeout => Err("it had no time-out"),
         "not_started" if !call.lives.is_empty() => Err("but its job ran"),
         "unknown" if !may_be_unknown(call) => Err("its supervisor was there to say how it ended"),
-        "succeeded" | "failed" | "signalled" | "timed_out" | "not_started" | "unknown" | "lost" => {
+        "succeeded" | "failed" | "killed" | "timed_out" | "not_started" | "unknown" | "lost" => {
             Ok(())
         }
         _ => Err("an outcome that nothing that is over has"),
@@ -401,7 +401,7 @@ fn is_right_code(code: i32, call: &Call, record: Option<&Record>) -> bool {
         129..=192 => {
             let signal = Some(code - 128);
             let recorded = record.and_then(|record| record.signal) == signal;
-            outcome == "unknown" || outcome == "signalled" && recorded
+            outcome == "unknown" || outcome == "killed" && recorded
         }
         _ => false,
     }

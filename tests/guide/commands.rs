@@ -9,7 +9,8 @@ use crate::blocks::{Block, By, blocks};
 use crate::support::{Line, Store, TOKENRUN};
 
 /// What README.md's commands name and this host lacks, and what stands for it.
-const MADE_UP: [(&str, &str); 3] = [
+const MADE_UP: [(&str, &str); 4] = [
+    ("/etc/tokenrun/viewer", "./store"),
     ("/opt/etl/run.sh", "./run.sh"),
     ("/opt/scheduler/role.sh", "./role.sh"),
     ("/etc/tokenrun/store", "./store"),
@@ -61,6 +62,7 @@ fn commands_are_run() {
         match &block {
             it if it.is("tokenrun --store-file ") => a_job(&site, it),
             it if it.is("tokenrun hold ") => an_agent(&site, it),
+            it if it.is("tokenrun serve ") => a_server(&site, it),
             it if it.is("0 2 * * * ") => an_entry_that_runs_once(&site, it),
             it if it.is("[defaults]\n") => a_configuration_file(&site, it),
             it => panic!("this test does not know {it:?}"),
@@ -85,6 +87,16 @@ fn an_agent(site: &Site, block: &Block) {
     agent.signal(Signal::SIGTERM);
     agent.end().with_code(0);
     assert_eq!(site.0.log(), ["role.sh gain", "role.sh loss"]);
+}
+
+fn a_server(site: &Site, block: &Block) {
+    let address = site.0.file("store");
+    fs::write(&address, site.0.database().to_str().unwrap()).unwrap();
+    fs::set_permissions(&address, fs::Permissions::from_mode(0o400)).unwrap();
+    let server = site.line(block.text()).start();
+    server.until_says("on http://127.0.0.1:9187/");
+    server.signal(Signal::SIGTERM);
+    server.end().with_code(0);
 }
 
 /// As cron does: what follows the time, with a backslash before each % taken away.

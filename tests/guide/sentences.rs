@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use nix::sys::signal::Signal;
+
 use crate::blocks::{Page, pages};
 use crate::support::{Line, Store};
 
@@ -89,7 +91,16 @@ fn every_command_in_a_sentence_is_run() {
             let other = ["--client-id", "vm-2", "-g", "nightly"];
             let refused = store.bare(&other).env("TOKENRUN_STORE", store.database());
             refused.job(&["true"]).end().with_code(75);
-            let ended = line(&store, &variant, fence.trim()).end();
+            let line = line(&store, &variant, fence.trim());
+            if command == "tokenrun serve" {
+                // It goes on until it is ended; its port may be another test's.
+                let server = line.with(&["--listen", "127.0.0.1:0"]).start();
+                server.until_says("on http://");
+                server.signal(Signal::SIGTERM);
+                server.end().with_code(0);
+                continue;
+            }
+            let ended = line.end();
             assert_eq!(ended.code, Some(code), "{variant}: {ended:?}");
         }
     }

@@ -130,9 +130,9 @@ fn the_mail_says_how_it_ended() {
     line.env("SENDMAIL", sendmail(&store)).end().with_code(137);
     let mail = fs::read_to_string(store.file("mail")).unwrap();
     let expected = "To: root\n\
-                    Subject: job on vm-1: signalled\n\
+                    Subject: job on vm-1: killed\n\
                     Content-Type: text/plain; charset=UTF-8\n\
                     \n\
-                    job on vm-1: signalled (137), reason: signal\n\n";
+                    job on vm-1: killed (137), reason: signal\n\n";
     assert_eq!(mail, expected);
 }

@@ -184,7 +184,7 @@ fn needs_root_each_job_that_fails_is_a_mail() {
     );
     assert_eq!(
         vm.mail(&url, "kill -9 $$", |_| ()),
-        "tokenrun: \"nightly\" failed: run.sh was killed by signal 9 after N on vm-1\n"
+        "tokenrun: \"nightly\" failed: run.sh was killed by SIGKILL after N on vm-1\n"
     );
     let lost = vm.mail(&url, WAITING, |store| {
         store.until_logged("begun");

@@ -8,7 +8,12 @@ use crate::support::{Store, until};
 
 /// The unit, its timer, and what its job needs.
 pub(crate) fn install(machine: &Machine, job: &str) {
-    for file in ["nightly.service", "nightly.timer", "scheduler.service"] {
+    for file in [
+        "nightly.service",
+        "nightly.timer",
+        "scheduler.service",
+        "tokenrun-serve.service",
+    ] {
         let path = format!("/etc/systemd/system/{file}");
         machine.write(&path, "0644", &example(file));
     }
@@ -18,7 +23,7 @@ pub(crate) fn install(machine: &Machine, job: &str) {
     }
     machine.shell("useradd --uid 1234 etl");
     machine.write("/opt/etl/run.sh", "0755", &format!("#!/bin/sh\n{job}\n"));
-    for page in ["tokenrun.1", "tokenrun-hold.1"] {
+    for page in ["tokenrun.1", "tokenrun-hold.1", "tokenrun-serve.1"] {
         let manual = fs::read_to_string(crate::repository("man").join(page)).unwrap();
         machine.write(
             &format!("/usr/local/share/man/man1/{page}"),
@@ -70,14 +75,14 @@ fn needs_root_the_units_are_valid_and_well_confined() {
     install(&machine, "true");
     install_database(&machine, "postgres://db");
     let units = "/etc/systemd/system/nightly.service /etc/systemd/system/nightly.timer \
-                 /etc/systemd/system/scheduler.service";
+                 /etc/systemd/system/scheduler.service /etc/systemd/system/tokenrun-serve.service";
     assert_eq!(
         machine.shell(&format!("systemd-analyze verify {units}")),
         ""
     );
     // Less than 3.0, in tenths.
     let words = "systemd-analyze security --offline=true --no-pager --threshold=29";
-    for unit in ["nightly", "scheduler"] {
+    for unit in ["nightly", "scheduler", "tokenrun-serve"] {
         let rating = machine.shell(&format!("{words} /etc/systemd/system/{unit}.service"));
         assert!(rating.contains("Overall exposure level"), "{rating}");
     }

@@ -148,7 +148,7 @@ fn needs_root_a_frozen_directory_of_locks_delays_neither_the_job_nor_a_signal() 
     drop(thaw);
     assert_eq!(run.end().code, Some(143));
     let history = site.verb(&["history", "--json"]).end().json();
-    assert_eq!(history[0]["outcome"], "signalled");
+    assert_eq!(history[0]["outcome"], "killed");
 }
 
 #[test]

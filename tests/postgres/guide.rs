@@ -105,6 +105,7 @@ fn every_block_is_in_a_test_below() {
         "$ tokenrun doctor ",
         "SELECT tokenrun.tokenrun_fence(",
         "ALTER ROLE app ",
+        "CREATE ROLE viewer ",
     ];
     for block in blocks(By::Postgres) {
         let known = begins.iter().any(|begin| block.is(begin));
@@ -257,4 +258,30 @@ fn doctor_finds_what_is_shown() {
         skipping = false;
     }
     assert!(skipping || lines.next().is_none(), "{}", ended.stdout);
+}
+
+/// The rights that the guide's page on `serve` gives to what only shows.
+#[test]
+fn a_role_that_may_only_read_sees_everything_and_changes_nothing() {
+    let server = Server::start(&[]);
+    let database = server.database();
+    let site = Site::new(database.url());
+    site.short("a").end().with_code(0);
+    let rights = the("CREATE ROLE viewer ");
+    database.sql(&rights.text().replace("PASSWORD '…'", ""));
+    let reader = Site::new(database.url().replace("postgres@", "viewer@"));
+    let metrics = &["metrics"][..];
+    for words in [
+        &["status"],
+        &["history"],
+        metrics,
+        &["page", "--output", "-"],
+    ] {
+        let shown = reader.verb(words).end().with_code(0).stdout;
+        assert!(shown.contains("job"), "{shown}");
+    }
+    for words in [&["pause", "-g", "job"][..], &["pause", "--client", "a"]] {
+        reader.verb(words).end().with_code(77);
+    }
+    reader.short("a").end().with_code(77);
 }

@@ -80,6 +80,8 @@ const RUN: &[(&str, By)] = &[
     ("```sh\ntokenrun init --print-sql ", By::Postgres),
     ("```console\n$ tokenrun doctor ", By::Postgres),
     ("```sh\ntokenrun hold ", By::Commands),
+    ("```sh\ntokenrun serve ", By::Commands),
+    ("```sql\nCREATE ROLE viewer ", By::Postgres),
     ("```text\n0 2 * * *  tokenrun ", By::Commands),
     ("```sh\ntokenrun --store redis://", By::Redis),
     ("```sh\nredis-cli ", By::Redis),

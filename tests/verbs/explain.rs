@@ -44,6 +44,7 @@ fn explain_names_the_clause_and_when_it_changes(site: &Site) {
             "changes_in_ms",
             "clause",
             "client",
+            "command",
             "grant",
             "group",
             "now",
@@ -60,7 +61,8 @@ fn explain_names_the_clause_and_when_it_changes(site: &Site) {
     for words in [
         "node-b is refused \"job\" now (held)",
         "Clause 4",
-        "then clause 5",
+        "then node-b is refused still, as something of the old run is alive on this host",
+        "To end that job: tokenrun revoke -g job\n",
     ] {
         assert!(text.contains(words), "{text}");
     }
@@ -77,6 +79,7 @@ fn a_kept_token_is_renewed_by_its_client_and_refused_to_others(site: &Site) {
         (&11.into(), &"renew".into())
     );
     assert_eq!(own["changes_in_ms"], Value::Null);
+    assert_eq!(own["command"], Value::Null);
     let other = explain(site, "node-b");
     assert_eq!(
         (&other["clause"], &other["refused"]),
@@ -98,6 +101,7 @@ fn a_paused_group_changes_by_the_clock_or_by_an_act(site: &Site) {
         (&shown["clause"], &shown["changes_in_ms"]),
         (&6.into(), &Value::Null)
     );
+    assert_eq!(shown["command"], "tokenrun resume -g job");
     // A longer pause would stay.
     site.verb(&["resume", "-g", GROUP]).end().with_code(0);
     let pause = site.verb(&["pause", "-g", GROUP, "--for", "1h"]);

@@ -13,6 +13,8 @@ stories!(
     groups_are_chosen_by_patterns_and_states,
     history_has_several_outcomes_and_an_end,
     waiters_are_listed_in_their_order,
+    the_last_success_is_shown_and_the_exit_code_tells_of_trouble,
+    a_killed_run_is_called_so_everywhere,
     ;
     about tables:
     a_row_that_can_not_be_read_hides_no_other,
@@ -271,4 +273,64 @@ fn waiters_are_listed_in_their_order(site: &Site) {
     }
     site.store.go(0);
     run.end().with_code(0);
+}
+
+fn the_last_success_is_shown_and_the_exit_code_tells_of_trouble(site: &Site) {
+    let status = |words: &[&str]| site.verb(&["status"]).with(words).end();
+    site.short("node-a").end().with_code(0);
+    let json = |words: &[&str]| status(words).with_code(0).json()[0].take();
+    let well = json(&["--json", "--exit-code"]);
+    let last = well["last_success_at"].clone();
+    assert_eq!(last, well["last_run"]["ended_at"]);
+    site.run("node-a").job(&["false"]).end().with_code(1);
+    assert_eq!(json(&["-o", "json"])["last_success_at"], last);
+    let wide = status(&["-o", "wide"]).with_code(0).stdout;
+    assert!(wide.contains("LAST SUCCESS"), "{wide}");
+    status(&["--exit-code"]).with_code(1);
+    // Other groups are not asked about.
+    site.in_group("other", "node-a")
+        .job(&["true"])
+        .end()
+        .with_code(0);
+    status(&["--exit-code", "-g", "other"]).with_code(0);
+    status(&["-o", "yaml"]).with_code(64);
+    status(&["-o", "wide", "--json"]).with_code(64);
+    // A narrow history has what `output --run` takes.
+    let narrow = site
+        .verb(&["history", "-g", GROUP])
+        .env("COLUMNS", "80")
+        .end();
+    let narrow = narrow.with_code(0).stdout;
+    let fence = history(site, &["-g", GROUP])[0]["fence"].to_string();
+    assert!(narrow.contains(&fence), "{narrow}");
+    let wide = site
+        .verb(&["history", "-o", "wide", "-g", GROUP])
+        .env("COLUMNS", "40")
+        .end();
+    assert!(wide.with_code(0).stdout.contains("GRANT"));
+}
+
+fn a_killed_run_is_called_so_everywhere(site: &Site) {
+    let killed = site
+        .run("node-a")
+        .script("kill -SEGV $$")
+        .end()
+        .with_code(139);
+    killed.tells(&["was killed by SIGSEGV"]);
+    let run = history(site, &["--outcome", "killed"]);
+    assert_eq!(
+        (&run[0]["outcome"], &run[0]["signal"]),
+        (&"killed".into(), &11.into())
+    );
+    let verb = |words: &[&str]| site.verb(words).end().with_code(0).stdout;
+    assert!(verb(&["history"]).contains("killed (SIGSEGV)"));
+    assert!(verb(&["status"]).contains("killed (SIGSEGV) "));
+    assert!(verb(&["status", "--json"]).contains("\"last_outcome\":\"killed\""));
+    assert!(verb(&["metrics"]).contains("outcome=\"killed\"} 1\n"));
+    assert!(verb(&["explain", "-g", GROUP, "--since", "1h"]).contains("was killed by SIGSEGV"));
+    let page = verb(&["page", "--output", "-"]);
+    assert!(
+        page.contains("its last run was killed by SIGSEGV "),
+        "{page}"
+    );
 }

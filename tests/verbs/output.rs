@@ -8,6 +8,7 @@ use crate::support::{Line, until};
 stories!(
     the_newest_is_shown_and_each_by_its_fence,
     a_cut_output_has_a_head,
+    a_run_is_meant_by_its_time_or_because_it_failed,
     nothing_kept_is_an_answer_of_its_own,
     a_run_without_capture_keeps_nothing_and_hides_no_older,
     outputs_have_limits_of_their_own_and_a_removed_one_says_which,
@@ -44,6 +45,34 @@ fn the_newest_is_shown_and_each_by_its_fence(site: &Site) {
         assert_eq!(object["group"], GROUP);
         assert!(object["written_at"].as_str().unwrap().ends_with('Z'));
     }
+}
+
+fn a_run_is_meant_by_its_time_or_because_it_failed(site: &Site) {
+    let output = |words: &[&str]| site.verb(&["output", "-g", GROUP]).with(words).end();
+    printing(site, "echo well").end().with_code(0);
+    output(&["--failed"])
+        .with_code(1)
+        .says(&["no run failed", "history -g"]);
+    printing(site, "echo broken; exit 3").end().with_code(3);
+    printing(site, "echo again").end().with_code(0);
+    assert_eq!(output(&["--failed"]).with_code(0).stdout, "broken\n");
+    assert_eq!(output(&["--at", "0"]).with_code(0).stdout, "again\n");
+    let history = site
+        .verb(&["history", "--json", "-g", GROUP])
+        .end()
+        .with_code(0)
+        .json();
+    // The last run until then, to the millisecond.
+    let began = history[1]["started_at"].as_str().unwrap();
+    assert_eq!(output(&["--at", began]).with_code(0).stdout, "broken\n");
+    assert_eq!(
+        output(&["--at", began, "--failed"]).with_code(0).stdout,
+        "broken\n"
+    );
+    output(&["--at", "3h"])
+        .with_code(1)
+        .says(&["no run began until "]);
+    output(&["--at", "1h", "--run", "7"]).with_code(64);
 }
 
 fn a_cut_output_has_a_head(site: &Site) {

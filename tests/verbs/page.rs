@@ -34,7 +34,7 @@ fn a_page_shows_what_happened(site: &Site) {
     for words in [
         "<title>(1) tokenrun</title>",
         "Last day: 2 runs: 1 succeeded, 1 failed, killed or timed out; 1 failover; 1 refusal; 2 acts",
-        "its last run ended as failed",
+        "its last run failed (exit code 3) ",
         "until it is resumed: kernel &lt;upgrade&gt;",
         "node-a → node-b (handoff)",
         "1 refusal of node-a (paused)",

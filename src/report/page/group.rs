@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use crate::duration::rounded;
-use crate::report::acts::{lasting, reason};
-use crate::report::group::qualities;
+use crate::duration::{brief, rounded};
+use crate::report::acts::{by_until, lasting, reason};
+use crate::report::group::{Known as ByToken, LastRun, qualities};
 use crate::report::incarnation::doubt_text;
 use crate::report::json::{not_before, state_word};
 use crate::report::printable::printable;
+use crate::sys::signals;
 use crate::token::{Outcome, Row, RunRecord, State, WallTime};
 
 use super::calendar::Window;
@@ -68,6 +69,14 @@ pub struct Recent {
     pub what: String,
 }
 
+/// The last run that is over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Last {
+    pub kind: Kind,
+    /// How it ended, when, and how long it took: `ok 23h ago (4m)`.
+    pub text: String,
+}
+
 /// A group, ready to be drawn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
@@ -81,7 +90,9 @@ pub struct Group {
     pub label: Option<String>,
     /// Since when it is in this state.
     pub since: Option<WallTime>,
-    pub last: Option<Outcome>,
+    /// How long its holder has been silent, if that is too long.
+    pub silent_for: Option<String>,
+    pub last: Option<Last>,
     pub fence: i64,
     pub waiters: usize,
     /// The gravest first.
@@ -119,10 +130,14 @@ impl Group {
             host: text(&row.document.host),
             label: text(&row.document.label),
             since: since.map(|stamp| stamp.wall),
-            last: row.document.last_outcome,
+            silent_for: silent_for(row, view),
+            last: last_run(row, past).map(|last| Last {
+                kind: Kind::of(last.outcome()),
+                text: last.text(now),
+            }),
             fence: row.fence.0,
             waiters: known.waiters,
-            concerns: concerns(row, view),
+            concerns: concerns(row, past, view),
             notes: notes(row, view),
             timelines: Window::ALL.map(timeline).into(),
             days: by_day(&view.calendar.days(now, DAYS), now, past.runs),
@@ -139,17 +154,84 @@ impl Group {
     }
 }
 
-fn concerns(row: &Row, view: &View) -> Vec<Concern> {
+/// How long the holder has been silent, if another client can take over for that.
+fn silent_for(row: &Row, view: &View) -> Option<String> {
+    let heartbeat = row.heartbeat_at().filter(|_| row.is_silent(&view.now))?;
+    let epoch = Some(&row.stamped.epoch);
+    Some(rounded(view.now.calendar_age_of(heartbeat, epoch)))
+}
+
+/// The newest run that is over.
+fn newest<'a>(past: &Past<'a>) -> Option<&'a RunRecord> {
+    let mut newest = past.runs.iter().rev();
+    newest.find(|run| run.outcome != Outcome::Running).copied()
+}
+
+/// The last run that is over; what the token says of it, if it is older than the page.
+fn last_run(row: &Row, past: &Past<'_>) -> Option<LastRun> {
+    let found = newest(past).map(LastRun::of);
+    found.or_else(|| match LastRun::known(row) {
+        ByToken::Never => None,
+        ByToken::All(last) => Some(last),
+        ByToken::Part(last) => last,
+    })
+}
+
+/// A run that was no success: how it ended, when and where. Reads after "its last run".
+fn end_of(run: &RunRecord, view: &View) -> String {
+    let what = match (run.outcome, run.exit_code, run.signal) {
+        (Outcome::Failed, Some(code), _) => format!("failed (exit code {code})"),
+        (Outcome::Failed, ..) => "failed".to_owned(),
+        (Outcome::Signalled, _, Some(signal)) => format!("was killed by {}", signals::name(signal)),
+        (Outcome::Signalled, ..) => "was killed".to_owned(),
+        (Outcome::TimedOut, ..) => "ran into its --timeout".to_owned(),
+        (Outcome::Lost, ..) => "lost its token".to_owned(),
+        (Outcome::Unknown, ..) => "went silent, so its end is unknown,".to_owned(),
+        (Outcome::NotStarted, ..) => match &run.reason {
+            Some(reason) => format!("{reason},"),
+            None => "could not start its job".to_owned(),
+        },
+        (outcome, ..) => format!("ended as {outcome}"),
+    };
+    let age = run.ended_at.and_then(|at| view.wall().since(at));
+    let age = age.map_or_else(String::new, |age| format!(" {} ago", brief(age)));
+    format!("{what}{age} on {}", run.client)
+}
+
+/// A client that could not start its job, and so asked for no token, after the last run began.
+fn unstarted(past: &Past<'_>, view: &View) -> Option<String> {
+    let last = newest(past).map(|run| run.started_at);
+    let of_late = past.refusals.iter().filter(|it| it.is_unstarted());
+    let newest = of_late.max_by_key(|it| it.last_at)?;
+    if last.is_some_and(|last| newest.last_at <= last) {
+        return None;
+    }
+    let what = newest.error.as_deref().unwrap_or("could not start its job");
+    let age = view.wall().since(newest.last_at).map(rounded);
+    let age = age.map_or_else(String::new, |age| format!(", {age} ago"));
+    Some(format!("{} {what}{age}", newest.client))
+}
+
+fn concerns(row: &Row, past: &Past<'_>, view: &View) -> Vec<Concern> {
     let (document, now) = (&row.document, &view.now);
     let mut all = Vec::new();
-    let mut add = |level, text| all.push(Concern { level, text });
-    if let Some(heartbeat) = row.heartbeat_at().filter(|_| row.is_silent(now)) {
-        let age = rounded(now.calendar_age_of(heartbeat, Some(&row.stamped.epoch)));
+    let mut add = |level, text: String| {
+        all.push(Concern {
+            level,
+            text: printable(&text),
+        });
+    };
+    if let Some(age) = silent_for(row, view) {
         let text = format!("its holder has been silent for {age}; another client can take over");
         add(Level::Trouble, text);
     }
-    if let Some(last) = document.last_outcome.filter(|it| Kind::of(*it).is_grave()) {
-        add(Level::Trouble, format!("its last run ended as {last}"));
+    if let Some(last) = last_run(row, past).filter(LastRun::is_trouble) {
+        let how = newest(past).map(|run| end_of(run, view));
+        let how = how.unwrap_or_else(|| format!("ended as {}", last.text(view.wall())));
+        add(Level::Trouble, format!("its last run {how}"));
+    }
+    if let Some(text) = unstarted(past, view) {
+        add(Level::Trouble, text);
     }
     if document.revoke_requested {
         let text = "its holder is asked to end its job and to free the token";
@@ -158,7 +240,13 @@ fn concerns(row: &Row, view: &View) -> Vec<Concern> {
     if let Some(pause) = row.pause_at(now) {
         let until = lasting(pause, |until| view.near(until));
         let text = format!("paused by {} {until}{}", pause.by, reason(pause, ": ", ""));
-        add(Level::Notice, printable(&text));
+        add(Level::Notice, text);
+    }
+    let own = row.client_bound();
+    let own = own.and_then(|client| Some((client, view.memory.pause_of(client, now)?)));
+    if let Some((client, pause)) = own {
+        let by = by_until(pause, |until| view.near(until));
+        add(Level::Notice, format!("its client {client} is paused {by}"));
     }
     if let Some(observed) = view.memory.observation(row.longest_lease(), now) {
         let until = view.near(now.plus(observed.wait).stamp.wall);
@@ -183,6 +271,9 @@ fn notes(row: &Row, view: &View) -> Vec<String> {
     if let Some(handoff) = &document.handoff {
         notes.push(format!("handed off to {}", handoff.to));
     }
+    if let Some(client) = &document.gives_way {
+        notes.push(format!("{client} gives way"));
+    }
     if let Some(next) = not_before(row).filter(|at| *at > view.wall()) {
         notes.push(format!("no run before {}", view.near(next)));
     }
@@ -198,7 +289,7 @@ fn notes(row: &Row, view: &View) -> Vec<String> {
 fn recent(run: &RunRecord, now: WallTime) -> Recent {
     let code = match (run.exit_code, run.signal) {
         (Some(code), _) if code != 0 => format!(" ({code})"),
-        (_, Some(signal)) => format!(" (signal {signal})"),
+        (_, Some(signal)) => format!(" ({})", signals::name(signal)),
         _ => String::new(),
     };
     let label = run.label.as_ref();
@@ -283,7 +374,43 @@ mod tests {
         let texts = texts(&group);
         assert!(texts[0].contains("silent for"), "{texts:?}");
         assert_eq!(texts[1], "its last run ended as lost");
+        assert_eq!(group.silent_for.as_deref(), Some("1m 41s"));
         assert_eq!(texts[2], r"paused by eve\n until it is resumed: works");
+    }
+
+    #[test]
+    fn the_last_run_is_told_with_when_where_and_why() {
+        let before = |hours: u64| idle("a").stamped.stamp.wall.minus(s(hours * 3_600));
+        let run = |outcome| super::super::fixture::run("vm-1", before(3), Some(before(2)), outcome);
+        let told = |run: RunRecord| {
+            let group = group(&idle("a"), &[run], Duration::ZERO);
+            (
+                group.last.unwrap().text,
+                group.concerns.first().map(|it| it.text.clone()),
+            )
+        };
+        let killed = RunRecord {
+            signal: Some(11),
+            ..run(Outcome::Signalled)
+        };
+        let (last, concern) = told(killed);
+        assert_eq!(last, "killed (SIGSEGV) 2h ago");
+        let concern = concern.unwrap();
+        assert_eq!(concern, "its last run was killed by SIGSEGV 2h ago on vm-1");
+        let unstarted = RunRecord {
+            reason: Some("could not start /opt/missing: no such file".into()),
+            ..run(Outcome::NotStarted)
+        };
+        assert_eq!(
+            told(unstarted).1.unwrap(),
+            "its last run could not start /opt/missing: no such file, 2h ago on vm-1"
+        );
+        // An operator wanted that.
+        let revoked = RunRecord {
+            revoked: true,
+            ..run(Outcome::Lost)
+        };
+        assert_eq!(told(revoked), ("revoked 2h ago".to_owned(), None));
     }
 
     #[test]
@@ -291,7 +418,7 @@ mod tests {
         let row = but(idle("a"), |row| {
             row.expected_client = ClientId::new("b").ok();
         });
-        let group = group(&row, &[], s(1));
+        let group = group(&row, &[], Duration::ZERO);
         assert_eq!(group.level(), None);
         assert_eq!(group.notes[0], "b is expected to have it");
     }

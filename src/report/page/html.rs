@@ -21,7 +21,7 @@ const TITLE: &str = "tokenrun";
 const STYLE: &str = include_str!("style.css");
 
 /// Nothing is requested from anywhere, and nothing is executed.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+pub const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
 /// The whole document.
 pub(super) fn document(facts: &Facts<'_>, groups: &[Group], view: &View) -> Markup {
@@ -170,10 +170,13 @@ fn line(number: usize, group: &Group, view: &View) -> Markup {
             td role="cell" class="is" { (state(group)) }
             td role="cell" class="node" { @if let Some(client) = &group.client { bdi { (client) } } }
             td role="cell" class="since" { @if let Some(since) = group.since { (view.near(since)) } }
-            td role="cell" { @if let Some(last) = group.last {
-                span class={ "end " (Kind::of(last).class()) } { (last) }
+            td role="cell" class="last" { @if let Some(last) = &group.last {
+                span class={ "end " (last.kind.class()) } { (last.text) }
             } }
-            td role="cell" class="when" { @for timeline in &group.timelines { (strip(timeline, view)) } }
+            td role="cell" class="when" { @for timeline in &group.timelines {
+                span class="axis" { (svg::head(timeline.window)) }
+                (strip(timeline, view))
+            } }
             td role="cell" class="notes" {
                 @if group.waiters > 0 { span { (group.waiters) " waiting" } }
                 @for note in &group.notes { span { (note) } }

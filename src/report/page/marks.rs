@@ -13,7 +13,7 @@ pub enum Kind {
     Running,
     /// Also killed, or timed out.
     Failed,
-    /// Also vanished.
+    /// Also unknown.
     Lost,
 }
 
@@ -48,7 +48,7 @@ impl Kind {
             Self::NotStarted => "not started",
             Self::Running => "running",
             Self::Failed => "failed, killed or timed out",
-            Self::Lost => "lost or vanished",
+            Self::Lost => "lost or unknown",
         }
     }
 

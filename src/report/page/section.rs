@@ -33,7 +33,9 @@ pub(super) fn details(number: usize, group: &Group, view: &View) -> Markup {
 pub(super) fn state(group: &Group) -> Markup {
     html! {
         span class={ "state " (group.state) } { (group.state) }
-        @for quality in &group.qualities { " " span class={ "state " (quality) } { (quality) } }
+        @for quality in &group.qualities { " " span class={ "state " (quality) } {
+            (quality) @if let ("silent", Some(age)) = (*quality, &group.silent_for) { " " (age) }
+        } }
     }
 }
 

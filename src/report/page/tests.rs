@@ -139,7 +139,8 @@ fn a_page_says_what_it_shows() {
     let page = page_of("plain");
     for text in [
         "<html lang=\"en\">",
-        "<title>(1) tokenrun</title>",
+        "<title>(2) tokenrun</title>",
+        "its last run failed ",
         "Last day: 1 run: 1 failed, killed or timed out; 1 failover; 1 refusal; 1 act",
         "a → b (takeover)",
         "1 refusal of c (plain)",

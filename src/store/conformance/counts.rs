@@ -359,7 +359,7 @@ pub(super) fn each_end_is_counted_once_and_pruning_takes_no_count_back(fixture: 
     let expected = [
         ("succeeded", 2),
         ("failed", 3),
-        ("signalled", 4),
+        ("killed", 4),
         ("timed_out", 5),
         ("lost", 6),
         ("unknown", 8),

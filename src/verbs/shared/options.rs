@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, ValueEnum};
 
+use crate::cli::values::Word;
 use crate::cli::{Unusable, values};
 use crate::report::log::Style;
 use crate::report::message::Level;
@@ -19,6 +20,52 @@ pub(crate) const OUTPUT_COUNT: u8 = 100;
 
 /// A month.
 pub(crate) const HISTORY_RETAIN: Duration = Duration::from_secs(30 * 24 * 3_600);
+
+/// The format of a listing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Wide,
+    Json,
+}
+
+/// The words of `-o`.
+static FORMATS: [Word<Format>; 2] = [
+    ("wide", Format::Wide, "As --wide"),
+    ("json", Format::Json, "As --json"),
+];
+
+// How a listing is printed.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct FormatOptions {
+    /// A table with every column, however wide
+    #[arg(long, conflicts_with = "json")]
+    wide: bool,
+    /// An array of JSON objects instead of a table
+    #[arg(long)]
+    json: bool,
+    /// The same by a word, as other tools have it
+    #[arg(short = 'o', value_name = "FORMAT", value_parser = values::one_of(&FORMATS), conflicts_with_all = ["wide", "json"])]
+    format: Option<Format>,
+}
+
+impl FormatOptions {
+    /// JSON.
+    pub(crate) const fn json() -> Self {
+        Self {
+            wide: false,
+            json: true,
+            format: None,
+        }
+    }
+
+    pub(crate) fn is_wide(&self) -> bool {
+        self.wide || self.format == Some(Format::Wide)
+    }
+
+    pub(crate) fn is_json(&self) -> bool {
+        self.json || self.format == Some(Format::Json)
+    }
+}
 
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct StoreOptions {
@@ -205,7 +252,7 @@ pub(crate) struct RecordOptions {
 }
 
 // The groups that a listing is about.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct GroupsOptions {
     /// Only this group, or the groups that match a pattern such as 'etl-*'; can be repeated
     #[arg(short, long, value_name = "NAME", value_parser = values::pattern)]
@@ -213,6 +260,10 @@ pub(crate) struct GroupsOptions {
 }
 
 impl GroupsOptions {
+    pub(crate) fn patterns(&self) -> Vec<GroupPattern> {
+        self.group.clone()
+    }
+
     pub(crate) fn groups(&self) -> Groups {
         self.group.clone().into()
     }

@@ -93,6 +93,17 @@ pub(crate) fn open(
     application: &str,
     log: &mut Log,
 ) -> Result<Opened> {
+    let mut warn = |text: &str| warn(log, "store_settings", text.to_owned());
+    open_with(url, timeout, limit, application, &mut warn)
+}
+
+fn open_with(
+    url: &StoreUrl,
+    timeout: Duration,
+    limit: Duration,
+    application: &str,
+    warn: &mut dyn FnMut(&str),
+) -> Result<Opened> {
     let state = state();
     let opening = Opening {
         timeout,
@@ -100,8 +111,7 @@ pub(crate) fn open(
         application,
         state: state.as_deref(),
     };
-    let mut warn = |text: &str| warn(log, "store_settings", text.to_owned());
-    url.open(&opening, &mut warn).map_err(not_opened)
+    url.open(&opening, warn).map_err(not_opened)
 }
 
 pub(crate) fn not_opened(error: OpenError) -> anyhow::Error {
@@ -153,7 +163,18 @@ pub(crate) fn known_store_with_locks(
     open_known(&store_url(store)?, timeout, log)
 }
 
+/// A store that must exist already, without a word of its settings.
+pub(crate) fn open_quietly(url: &StoreUrl, timeout: Duration) -> Result<Box<dyn Store>> {
+    check_exists(url)?;
+    Ok(open_with(url, timeout, timeout, "tokenrun", &mut |_| {})?.store)
+}
+
 fn open_known(url: &StoreUrl, timeout: Duration, log: &mut Log) -> Result<Opened> {
+    check_exists(url)?;
+    open(url, timeout, timeout, "tokenrun", log)
+}
+
+fn check_exists(url: &StoreUrl) -> Result<()> {
     if let Some(path) = url.file()
         && !path.exists()
     {
@@ -163,7 +184,7 @@ fn open_known(url: &StoreUrl, timeout: Duration, log: &mut Log) -> Result<Opened
         );
         return Err(Failure::new(exit::CONFIG, "no_store", text).into());
     }
-    open(url, timeout, timeout, "tokenrun", log)
+    Ok(())
 }
 
 const STORE: Role = Role {

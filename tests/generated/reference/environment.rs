@@ -101,7 +101,7 @@ const OF_THE_JOB: [&str; JOB_VARIABLES.len()] = [
 /// In the order of [`HOOK_VARIABLES`].
 const OF_A_HOOK: [&str; HOOK_VARIABLES.len()] = [
     "How the run ended, as `outcome` in the file of --report.",
-    "The exit code of tokenrun. It is empty for the run of a holder that vanished.",
+    "The exit code of tokenrun. It is empty for the run of a holder that went silent.",
     "The cause in a word, as `reason` in the messages of --log-format json.",
     "A file with what --capture has caught. Each command of the hook can read it from its begin; stdin has the same once. It is empty if nothing was caught.",
 ];
