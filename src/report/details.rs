@@ -164,6 +164,7 @@ fn past(group: &Group<'_>, now: &StoreTime, times: &Times) -> Lines {
     let success = group.last_success.map(|at| times.full(at));
     vec![
         ("last run", or_none(last)),
+        ("not started", or_none(group.unstarted.as_ref())),
         ("last success", or_none(success)),
         (
             "so far",

@@ -100,7 +100,7 @@ impl<'a> Explanation<'a> {
             verdict,
             grant,
             refused,
-            because: because(decided, row),
+            because: because(claim, decided, row),
             changes_in_ms: wait.map(millis),
             changes_at: at,
             then_clause: then.map(|(_, decision)| decision.clause.number()),
@@ -230,7 +230,7 @@ fn remedy(
 }
 
 /// The times and names on which a decision rests.
-fn because(decided: &Decision, row: Option<&Row>) -> String {
+fn because(claim: &Claim, decided: &Decision, row: Option<&Row>) -> String {
     let refusal = match &decided.verdict {
         Verdict::RefusedWithHandoff(why) | Verdict::Refused(why) => why,
         Verdict::Observe(wait) => {
@@ -238,6 +238,12 @@ fn because(decided: &Decision, row: Option<&Row>) -> String {
         }
         Verdict::ObserveStore { wait, doubt } => return forgetful(*wait, *doubt),
         Verdict::Wait(wait) => {
+            if row.is_some_and(|row| row.gives_way(&claim.client)) {
+                return format!(
+                    "It gives way, after a failed run or by an operator: any other client can have it for {} more",
+                    rounded(*wait)
+                );
+            }
             let first = row.and_then(Row::next_client);
             let first = first.map_or_else(|| "another".to_owned(), ToString::to_string);
             return format!("The head start of {first} is {} more", rounded(*wait));

@@ -28,6 +28,9 @@ pub struct Group<'a> {
     pub row: &'a Row,
     /// The last finished run.
     pub last: Option<LastRun>,
+    /// Why the last try ran no job: that of the last run, or of a client that came later and could not start
+    /// the job.
+    pub unstarted: Option<String>,
     /// When the last run that succeeded ended, as far as history knows.
     pub last_success: Option<WallTime>,
     /// The waiters, in order.
@@ -37,10 +40,20 @@ pub struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
+    /// The group whose last try ran no job, for this reason: its last run counts as failed.
+    pub fn with_unstarted(mut self, reason: Option<String>) -> Self {
+        if reason.is_some() && !self.conditions.contains(&Condition::Failed) {
+            self.conditions.push(Condition::Failed);
+            self.conditions.sort();
+        }
+        self.unstarted = reason;
+        self
+    }
+
     /// True if a person must look: the last run was no success, or the holder is silent.
     pub fn is_in_trouble(&self) -> bool {
         let troubles = [Condition::Failed, Condition::Silent];
-        troubles.iter().any(|it| self.conditions.contains(it))
+        self.unstarted.is_some() || troubles.iter().any(|it| self.conditions.contains(it))
     }
 
     /// True if this client has the token, is expected to have it, gets it next or waits for it.
@@ -65,6 +78,7 @@ impl<'a> Group<'a> {
         Self {
             row,
             last,
+            unstarted: None,
             last_success: None,
             waiters,
             conditions,
@@ -248,6 +262,11 @@ impl LastRun {
     /// When it ended, if it succeeded.
     pub fn succeeded_at(&self) -> Option<WallTime> {
         self.ended_at.filter(|_| self.outcome == Outcome::Succeeded)
+    }
+
+    /// When it began, if that is known.
+    pub const fn started_at(&self) -> Option<WallTime> {
+        self.started_at
     }
 
     pub const fn outcome(&self) -> Outcome {

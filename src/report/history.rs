@@ -60,6 +60,13 @@ pub fn history(entries: &[Entry], now: &StoreTime, screen: &Screen) -> String {
                 let reason = run.reason.as_ref();
                 let why = reason.map(|reason| format!("{} {reason}", run.client));
                 lines.extend(why.map(|why| spanning(run.started_at, &run.group, why)));
+                let moved = run.moved_on.then(|| {
+                    format!(
+                        "{} leaves the token to any other client (--move-on-failure)",
+                        run.client
+                    )
+                });
+                lines.extend(moved.map(|moved| spanning(run.started_at, &run.group, moved)));
             }
             Entry::Refusal(it) => lines.push(spanning(it.last_at, &it.group, refusals(it, times))),
             Entry::Act(act) => lines.push(spanning(act.at, &act.group, sentence(act, times))),

@@ -82,6 +82,8 @@ pub struct Token<'a> {
     /// The last finished run, as far as it is known.
     pub last_run: Option<LastRun>,
     pub last_outcome: Option<&'static str>,
+    /// Why the last try ran no job.
+    pub not_started: Option<&'a str>,
     /// When the last run that succeeded ended.
     pub last_success_at: Option<String>,
     /// Grants so far.
@@ -142,7 +144,7 @@ pub const fn state_word(state: &State) -> &'static str {
 
 impl<'a> Token<'a> {
     /// The object for a group.
-    pub fn of(group: &Group<'a>, at: Snapshot<'a>) -> Self {
+    pub fn of(group: &'a Group<'a>, at: Snapshot<'a>) -> Self {
         let waiting = group.waiters.iter().map(|waiter| Waiting {
             client: waiter.client.as_str(),
             session: waiter.session.as_str(),
@@ -200,6 +202,7 @@ impl<'a> Token<'a> {
             head_start_ms: millis(row.document.head_start),
             last_run: group.last,
             last_outcome: row.document.last_outcome.map(Outcome::word),
+            not_started: group.unstarted.as_deref(),
             last_success_at: group.last_success.map(rfc3339),
             runs,
             failures,

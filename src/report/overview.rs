@@ -214,6 +214,7 @@ fn note(group: &Group<'_>, at: Snapshot<'_>, times: &Times) -> String {
     });
     let next = not_before(row).filter(|at| *at > wall);
     let notes = [
+        group.unstarted.clone(),
         revoked.then(|| "revoke requested".to_owned()),
         observed,
         silence(row, now),

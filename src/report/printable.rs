@@ -166,11 +166,12 @@ mod tests {
         }
 
         #[test]
-        fn any_run_is_a_line_with_its_reason_and_a_lane(runs in vec(records(), 1..4), row in rows()) {
+        fn any_run_is_a_line_with_its_sentences_and_a_lane(runs in vec(records(), 1..4), row in rows()) {
             let now = now(&row);
             let entries: Vec<_> = runs.iter().cloned().map(Box::new).map(Entry::Run).collect();
-            let reasons = runs.iter().filter(|run| run.reason.is_some()).count();
-            assert_seen(&history(&entries, &now, &Screen::plain()), 1 + runs.len() + reasons);
+            let sentences = |run: &RunRecord| usize::from(run.reason.is_some()) + usize::from(run.moved_on);
+            let sentences: usize = runs.iter().map(sentences).sum();
+            assert_seen(&history(&entries, &now, &Screen::plain()), 1 + runs.len() + sentences);
             for run in &runs {
                 assert_seen(&LastRun::of(run).text(now.stamp.wall), 0);
             }

@@ -22,9 +22,15 @@ use crate::report::message::Message;
 use crate::report::overview::overview;
 use crate::report::printable::printable;
 use crate::report::screen::Screen;
-use crate::store::{RunQuery, Store, StoreError, Unreadable};
+use crate::store::{RefusalQuery, RunQuery, Store, StoreError, Unreadable};
 use crate::sys::terminal::size_of_stdout;
-use crate::token::{ClientId, GroupPattern, Groups, Outcome, Row, WallTime};
+use crate::token::{ClientId, GroupPattern, Groups, Outcome, RefusalRecord, Row, WallTime};
+
+/// Clients that could not start their job are shown for so long.
+const LATELY: Duration = Duration::from_secs(31 * 86_400);
+
+/// How many refusals are read to find them.
+const MOST_REFUSALS: u32 = 2_000;
 
 /// The least pause between two reads of a store.
 const LEAST_WATCH: Duration = Duration::from_millis(100);
@@ -144,13 +150,19 @@ fn look(store: &mut dyn Store, options: &Status, screen: &Screen) -> Result<Show
         memory: &memory,
         now: &listing.now,
     };
+    let refused = store.refusals(&RefusalQuery {
+        since: Some(listing.now.wall_before(LATELY)),
+        limit: Some(MOST_REFUSALS),
+        ..RefusalQuery::default()
+    })?;
     let mut groups = Vec::with_capacity(lasts.len());
     for (row, last) in lasts {
         let waiters = listing.waiting(&row.group).collect();
-        groups.push(Group {
+        let group = Group {
             last_success: last_success(store, row, last.as_ref())?,
             ..Group::new(row, last, waiters, at)
-        });
+        };
+        groups.push(group.with_unstarted(unstarted(store, row, last.as_ref(), &refused)?));
     }
     let is_in = |all: &[Condition]| {
         let asked = &options.state;
@@ -219,6 +231,36 @@ fn last_runs<'a>(
         found.push((row, last));
     }
     Ok(found)
+}
+
+/// Why the last try ran no job, if it did not: the reason in the last run's record, or the newest record of a
+/// client that came after that run began.
+fn unstarted(
+    store: &mut dyn Store,
+    row: &Row,
+    last: Option<&LastRun>,
+    refused: &[RefusalRecord],
+) -> Result<Option<String>> {
+    let own = refused
+        .iter()
+        .filter(|it| it.group == row.group && it.is_unstarted());
+    let newest = own.max_by_key(|it| it.last_at);
+    let began = last.and_then(LastRun::started_at);
+    let began = began.max(row.run().and(row.acquired_at()).map(|at| at.wall));
+    if let Some(it) = newest.filter(|it| began.is_none_or(|began| it.last_at > began)) {
+        let why = it.error.as_deref().unwrap_or("could not start its job");
+        return Ok(Some(format!("{} {why}", it.client)));
+    }
+    if last.is_none_or(|last| last.outcome() != Outcome::NotStarted) {
+        return Ok(None);
+    }
+    let query = RunQuery {
+        group: Some(row.group.clone()),
+        limit: Some(1),
+        ..RunQuery::default()
+    };
+    let newest = store.runs(&query)?.into_iter().next();
+    Ok(newest.and_then(|run| Some(format!("{} {}", run.client, run.reason?))))
 }
 
 /// When the last run that succeeded ended. History is asked only after another end.

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::support::Store;
 
-const STATUS: [&str; 41] = [
+const STATUS: [&str; 42] = [
     "group",
     "state",
     "client",
@@ -41,6 +41,7 @@ const STATUS: [&str; 41] = [
     "last_run",
     "last_outcome",
     "last_success_at",
+    "not_started",
     "runs",
     "failures",
     "takeovers",

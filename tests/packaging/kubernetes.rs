@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{output_of, repository};
 
@@ -28,9 +28,10 @@ fn manifests() -> Vec<PathBuf> {
     files
 }
 
-/// A manifest with a single object in it.
+/// The first object of a manifest.
 fn manifest(name: &str) -> Value {
-    let script = "import json, sys, yaml; print(json.dumps(yaml.safe_load(open(sys.argv[1]))))";
+    let script =
+        "import json, sys, yaml; print(json.dumps(next(yaml.safe_load_all(open(sys.argv[1])))))";
     let file = repository("examples/kubernetes").join(name);
     let mut python = Command::new(tool("python"));
     let json = output_of(python.args(["-c", script]).arg(file));
@@ -142,7 +143,7 @@ fn manifests_are_valid_by_the_published_schemas() {
         let output = output_of(&mut validate);
         assert_eq!(
             output.matches(" passed for resource ").count(),
-            8,
+            10,
             "{output}"
         );
     }
@@ -161,9 +162,9 @@ fn a_manifest_with_a_mistake_is_not_valid() {
 
 /// Every container of the manifests, with its pod.
 fn containers() -> Vec<(Value, Value)> {
-    let pods = [pod(), deployed("scheduler.yaml"), deployed("sidecar.yaml")];
+    let others = ["scheduler.yaml", "sidecar.yaml", "serve.yaml"].map(deployed);
     let mut all = Vec::new();
-    for pod in pods {
+    for pod in others.into_iter().chain([pod()]) {
         for list in ["initContainers", "containers"] {
             let containers = pod[list].as_array().cloned().unwrap_or_default();
             all.extend(containers.into_iter().map(|it| (pod.clone(), it)));
@@ -183,7 +184,8 @@ fn pods_have_time_to_end_and_no_rights() {
         assert_eq!(own["allowPrivilegeEscalation"], false);
         assert_eq!(own["capabilities"]["drop"][0], "ALL");
         let command = Container::read(&container, "east").command;
-        if command.is_empty() {
+        // A service's own command, and a server that holds no token.
+        if command.is_empty() || command[1] == "serve" {
             continue;
         }
         let needed = seconds(&command, "--kill-grace") + 6 * seconds(&command, "--store-timeout");
@@ -216,7 +218,14 @@ fn fits(secret: &Value) {
     for (pod, container) in containers() {
         assert_eq!(pod["volumes"][0]["name"], "store");
         let name = &pod["volumes"][0]["secret"]["secretName"];
-        assert_eq!(*name, secret["metadata"]["name"]);
+        // A server that only reads has a user of the database of its own.
+        let own = container["command"][1] == "serve";
+        let expected = if own {
+            &json!("tokenrun-viewer")
+        } else {
+            &secret["metadata"]["name"]
+        };
+        assert_eq!(name, expected);
         let file = text(&container["env"][0]["value"]);
         assert_eq!(container["volumeMounts"][0]["name"], "store");
         let mount = text(&container["volumeMounts"][0]["mountPath"]);

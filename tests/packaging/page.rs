@@ -19,7 +19,7 @@ use self::stories::{eight_jobs, hostile, many_jobs, write};
 use crate::repository;
 use crate::support::TOKENRUN;
 
-const WIDTHS: [u32; 2] = [380, 1_400];
+const WIDTHS: [u32; 3] = [380, 800, 1_400];
 
 /// One browser at a time: each takes some hundred megabytes.
 fn alone() -> MutexGuard<'static, ()> {

@@ -221,6 +221,21 @@ fn after_a_failed_run_another_client_comes_first(site: &Site) {
         .end()
         .with_code(0);
     assert_eq!(history.json()[0]["moved_on"], true);
+    let shown = site
+        .verb(&["history", "-g", GROUP])
+        .end()
+        .with_code(0)
+        .stdout;
+    assert!(
+        shown.contains("node-a leaves the token to any other client"),
+        "{shown}"
+    );
+    let explain = ["explain", "-g", GROUP, "--client-id", "node-a"];
+    let explained = site.verb(&explain).end().with_code(0).stdout;
+    assert!(
+        explained.contains("It gives way, after a failed run"),
+        "{explained}"
+    );
     // The node whose run failed waits, and another comes at once.
     let failing = moving("node-a").job(&["true"]).start();
     failing.until_says("head start");

@@ -76,6 +76,21 @@ fn a_node_without_the_program_asks_for_no_token(site: &Site) {
     assert!(report.contains("\"tokenrun_exit_code\": 126"), "{report}");
     let mut after = status(site);
     after["observed_until"] = before["observed_until"].clone();
+    // The last try ran no job: that is trouble, and the reason is shown.
+    let why = after["not_started"].take();
+    assert!(
+        why.as_str().unwrap().starts_with("node-b could not start "),
+        "{why}"
+    );
+    let troubled = site.verb(&["status", "--state", "failed", "--exit-code"]);
+    let troubled = troubled.end().with_code(1).stdout;
+    assert!(troubled.contains("node-b could not start "), "{troubled}");
+    let page = site
+        .verb(&["page", "--output", "-"])
+        .end()
+        .with_code(0)
+        .stdout;
+    assert!(page.contains("node-b could not start "), "{page}");
     assert_eq!(after, before);
     let table = site
         .verb(&["history", "-g", GROUP])

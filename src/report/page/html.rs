@@ -174,7 +174,7 @@ fn line(number: usize, group: &Group, view: &View) -> Markup {
                 span class={ "end " (last.kind.class()) } { (last.text) }
             } }
             td role="cell" class="when" { @for timeline in &group.timelines {
-                span class="axis" { (svg::head(timeline.window)) }
+                (svg::own_axis(timeline.window))
                 (strip(timeline, view))
             } }
             td role="cell" class="notes" {

@@ -85,6 +85,13 @@ pub(super) fn head(window: Window) -> Markup {
     }
 }
 
+/// The same above one strip, which the style sheet shows where a column has no head.
+pub(super) fn own_axis(window: Window) -> Markup {
+    html! {
+        svg class={ "t x " (window.word()) } height=(AXIS) { use href={ "#" (axis_name(window)) } {} }
+    }
+}
+
 /// A group's runs in one window as one lane, for a row of the overview.
 pub(super) fn strip(timeline: &Timeline, view: &View) -> Markup {
     html! {
