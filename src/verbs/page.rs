@@ -19,19 +19,15 @@ use crate::report::whole_file::write_whole;
 use crate::store::history::runs;
 use crate::store::{ActQuery, Listing, RefusalQuery, RunQuery, Store, StoreError};
 use crate::sys::random;
-use crate::token::{ActRecord, GroupName, RefusalRecord, Row, RunRecord, WallTime};
+use crate::token::{ActRecord, RefusalRecord, Row, RunRecord, WallTime};
 
 /// The part of history that is read: a day more than the longest timeline.
 const PAST: Duration = Duration::from_secs(31 * 86_400);
 
-/// How many runs are read at once. If the store has no more, one call reads all groups' runs.
-const RUNS_AT_ONCE: u32 = 20_000;
+/// How many runs are read in all. What a group does not use is left for those after it.
+const RUNS: usize = 60_000;
 
-/// How many runs are read in all, if each group is read by itself. What a group does not use is
-/// left for those after it.
-const RUNS: usize = 200_000;
-
-/// How many runs of one group are read then.
+/// How many runs of one group are read.
 const RUNS_OF_GROUP: std::ops::RangeInclusive<usize> = 200..=50_000;
 
 /// How many refusals are read, and how many acts of operators.
@@ -178,28 +174,18 @@ fn groups(
     view: &View,
     since: WallTime,
 ) -> Result<Vec<Group>> {
-    let query = |group: Option<&GroupName>, limit| RunQuery {
-        group: group.cloned(),
-        since: Some(since),
-        limit: Some(limit),
-        ..RunQuery::default()
-    };
-    let all = store.runs(&query(None, RUNS_AT_ONCE))?;
-    let is_all = u32::try_from(all.len()).is_ok_and(|count| count < RUNS_AT_ONCE);
     let (mut left, mut groups) = (RUNS, Vec::with_capacity(rows.len()));
     for (number, row) in rows.iter().enumerate() {
-        let (over, is_cut) = if is_all {
-            let own = all.iter().filter(|run| run.group == row.group);
-            (own.cloned().collect(), false)
-        } else {
-            let share = left / (rows.len() - number);
-            let share = share.clamp(*RUNS_OF_GROUP.start(), *RUNS_OF_GROUP.end());
-            let limit = u32::try_from(share).unwrap_or(u32::MAX);
-            let over = store.runs(&query(Some(&row.group), limit))?;
-            left = left.saturating_sub(over.len());
-            let is_cut = over.len() >= share;
-            (over, is_cut)
-        };
+        let share = left / (rows.len() - number);
+        let share = share.clamp(*RUNS_OF_GROUP.start(), *RUNS_OF_GROUP.end());
+        let over = store.runs(&RunQuery {
+            group: Some(row.group.clone()),
+            since: Some(since),
+            limit: u32::try_from(share).ok(),
+            ..RunQuery::default()
+        })?;
+        left = left.saturating_sub(over.len());
+        let is_cut = over.len() >= share;
         groups.push(group(listing, row, over, is_cut, others, view));
     }
     // Trouble first, each level by name.

@@ -1,5 +1,7 @@
 //! What is answered to a request: its route, and the parts of a response. Pure.
 
+use hyper::body::Bytes;
+
 use crate::report::page::POLICY;
 
 /// What a path stands for.
@@ -16,7 +18,7 @@ pub(super) enum Route {
 }
 
 /// Each path, and what it stands for. No path names a file.
-const ROUTES: [(&str, Route); 6] = [
+pub(super) const ROUTES: [(&str, Route); 6] = [
     ("/", Route::Page),
     ("/metrics", Route::Metrics),
     ("/status.json", Route::Status),
@@ -31,7 +33,7 @@ pub(super) struct Answer {
     pub(super) status: u16,
     /// The type of the body.
     pub(super) kind: &'static str,
-    pub(super) body: String,
+    pub(super) body: Bytes,
 }
 
 const TEXT: &str = "text/plain; charset=utf-8";
@@ -42,12 +44,13 @@ impl Answer {
         Self {
             status,
             kind: TEXT,
-            body: format!("{text}\n"),
+            body: Bytes::from(format!("{text}\n")),
         }
     }
 
     /// What a store gave for this route.
     pub(super) fn of(route: Route, body: String) -> Self {
+        let body = Bytes::from(body);
         let kind = match route {
             Route::Page => "text/html; charset=utf-8",
             Route::Metrics => "text/plain; version=0.0.4; charset=utf-8",
@@ -117,7 +120,7 @@ mod tests {
         ] {
             let answer = route("GET", path).unwrap_err();
             assert_eq!(answer.status, 404, "{path}");
-            assert!(!answer.body.contains("passwd"));
+            assert!(!String::from_utf8_lossy(&answer.body).contains("passwd"));
         }
     }
 

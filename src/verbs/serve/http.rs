@@ -7,6 +7,7 @@ use std::net::TcpListener;
 use std::os::fd::AsFd as _;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -17,10 +18,10 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Mutex, Notify, Semaphore};
 use tokio::time::{sleep, timeout};
 
-use super::answers::{Answer, Route, route};
+use super::answers::{Answer, ROUTES, Route, route};
 use crate::report::serve::NO_ANSWER;
 use crate::sys::poll::Sources;
 use crate::sys::signals::{Inherited, SignalFd, asks_for_end};
@@ -70,11 +71,13 @@ pub(super) fn serve(
         .build()
         .context("cannot start the server")?;
     listener.set_nonblocking(true).context("cannot listen")?;
+    // The sessions with the store close after the runtime's end: they have one of their own.
+    let lines = Arc::new(Lines::new(look));
     let served = runtime.block_on(async {
         let listener = tokio::net::TcpListener::from_std(listener).context("cannot listen")?;
         ready();
         let free = Arc::new(Semaphore::new(CONNECTIONS));
-        either(stop.notified(), accept(&listener, &free, &look)).await;
+        either(stop.notified(), accept(&listener, &free, &lines)).await;
         drop(listener);
         let all = u32::try_from(CONNECTIONS).unwrap_or(u32::MAX);
         // Those that take longer are cut.
@@ -118,7 +121,7 @@ fn watch_signals(signals: SignalFd, stop: Arc<Notify>) -> Result<()> {
     Ok(())
 }
 
-async fn accept(listener: &tokio::net::TcpListener, free: &Arc<Semaphore>, look: &Arc<Look>) {
+async fn accept(listener: &tokio::net::TcpListener, free: &Arc<Semaphore>, lines: &Arc<Lines>) {
     loop {
         let Ok(permit) = Arc::clone(free).acquire_owned().await else {
             return;
@@ -127,9 +130,9 @@ async fn accept(listener: &tokio::net::TcpListener, free: &Arc<Semaphore>, look:
             sleep(PAUSE).await;
             continue;
         };
-        let look = Arc::clone(look);
+        let lines = Arc::clone(lines);
         tokio::spawn(async move {
-            let service = service_fn(|request| answer(request, Arc::clone(&look)));
+            let service = service_fn(|request| answer(request, &lines));
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(HEAD_TIME)
@@ -144,19 +147,49 @@ async fn accept(listener: &tokio::net::TcpListener, free: &Arc<Semaphore>, look:
     }
 }
 
+/// The requests of each route. One look answers all requests that wait for it, and none that came after it began.
+struct Lines {
+    look: Arc<Look>,
+    /// How many requests have come.
+    arrivals: AtomicU64,
+    /// For each route, how many had come before its last look, and the answer of that.
+    last: [Mutex<(u64, Answer)>; ROUTES.len()],
+}
+
+impl Lines {
+    fn new(look: Arc<Look>) -> Self {
+        Self {
+            look,
+            arrivals: AtomicU64::new(0),
+            last: std::array::from_fn(|_| Mutex::new((0, Answer::line(503, NO_ANSWER)))),
+        }
+    }
+
+    /// The answer of a look that begins after this call.
+    async fn answer(&self, route: Route) -> Answer {
+        let own = self.arrivals.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut last = self.last[route as usize].lock().await;
+        if last.0 < own {
+            let before = self.arrivals.load(Ordering::Relaxed);
+            let look = Arc::clone(&self.look);
+            let looked = tokio::task::spawn_blocking(move || look(route)).await;
+            let answer = looked.unwrap_or_else(|_| Answer::line(503, NO_ANSWER));
+            *last = (before, answer);
+        }
+        last.1.clone()
+    }
+}
+
 async fn answer(
     request: Request<Incoming>,
-    look: Arc<Look>,
+    lines: &Lines,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let answer = match route(request.method().as_str(), request.uri().path()) {
         Err(answer) => answer,
         Ok(Route::Alive) => Answer::line(200, "ok"),
         Ok(route) => {
-            let looked = tokio::task::spawn_blocking(move || look(route));
-            match timeout(LOOK_TIME, looked).await {
-                Ok(Ok(answer)) => answer,
-                _ => Answer::line(503, NO_ANSWER),
-            }
+            let answered = timeout(LOOK_TIME, lines.answer(route)).await;
+            answered.unwrap_or_else(|_| Answer::line(503, NO_ANSWER))
         }
     };
     Ok(response(answer))
@@ -169,6 +202,53 @@ fn response(answer: Answer) -> Response<Full<Bytes>> {
         response = response.header(name, value);
     }
     // Each status and header is a constant, and valid.
-    let body = Full::new(Bytes::from(answer.body));
+    let body = Full::new(answer.body);
     response.body(body).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn requests_that_wait_share_a_look_that_begins_after_they_came() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        let (all_came, until_all_came) = mpsc::channel::<()>();
+        let until_all_came = std::sync::Mutex::new(until_all_came);
+        let looks = AtomicU64::new(0);
+        let look: Arc<Look> = Arc::new(move |_| {
+            let number = looks.fetch_add(1, Ordering::SeqCst) + 1;
+            if number == 1 {
+                until_all_came.lock().unwrap().recv().unwrap();
+            }
+            Answer::line(200, &number.to_string())
+        });
+        let lines = Arc::new(Lines::new(look));
+        let answers = runtime.block_on(async {
+            let ask = |route| {
+                let lines = Arc::clone(&lines);
+                tokio::spawn(async move { lines.answer(route).await.body })
+            };
+            let first = ask(Route::Page);
+            // Its look has begun when this task is polled again.
+            tokio::task::yield_now().await;
+            let others = [(); 9].map(|()| ask(Route::Page));
+            tokio::task::yield_now().await;
+            all_came.send(()).unwrap();
+            let mut answers = vec![first.await.unwrap()];
+            for other in others {
+                answers.push(other.await.unwrap());
+            }
+            answers.push(ask(Route::Page).await.unwrap());
+            answers.push(ask(Route::Metrics).await.unwrap());
+            answers
+        });
+        assert_eq!(answers[0], "1\n");
+        assert!(answers[1..10].iter().all(|it| it == "2\n"), "{answers:?}");
+        assert_eq!(answers[10..], ["3\n", "4\n"]);
+    }
 }
