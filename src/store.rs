@@ -6,6 +6,8 @@
 //! the stamps that the swap names.
 
 pub mod checkup;
+#[cfg(test)]
+mod etcd;
 pub mod filesystem;
 pub mod first_look;
 pub mod history;

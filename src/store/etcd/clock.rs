@@ -1,0 +1,154 @@
+//! The clock of an etcd store, and the signs that the store has lost a part of its past. Pure.
+//!
+//! No answer of etcd has a time. Its clock is a lease that never ends: the time that has passed of it, in whole
+//! seconds of the leader's own monotonic clock. It begins again at 0 with each leader, so a clock epoch is a
+//! leader's term of office. A cluster that was restored counts its terms anew, and its *generation* tells it
+//! from the cluster before.
+
+/// How far a reading may lie behind one that was noted: both are rounded.
+const SLACK: i64 = 2;
+
+/// The time in which one leader's clock counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Epoch {
+    /// A random number, drawn for a new store and for one that has lost a part of its past.
+    pub(super) generation: u64,
+    /// The leader's term.
+    pub(super) term: u64,
+}
+
+/// A rule of the clock, which a test takes away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rule {
+    /// A mark never falls within an epoch.
+    MarkRises,
+    /// The term is that of the read.
+    TermOfRead,
+    /// The clock is that of the same term.
+    ClockOfTerm,
+    /// A lower term is the sign of a restore.
+    TermRises,
+    /// A shorter log is.
+    LogGrows,
+    /// A clock that was set back is.
+    ClockRises,
+    /// Clock and log are a sign only if they were asked for after the mark was read.
+    SignsAreLate,
+    /// An epoch begins with a mark of its own.
+    EpochHasMark,
+}
+
+/// The rules: all of them, outside of tests.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Rules {
+    pub(super) without: Option<Rule>,
+}
+
+impl Rules {
+    fn have(self, rule: Rule) -> bool {
+        self.without != Some(rule)
+    }
+}
+
+/// How far a cluster had come when something was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Mark {
+    /// The clock, in seconds.
+    pub(super) seconds: i64,
+    /// The length of the cluster's log.
+    pub(super) index: u64,
+}
+
+/// What the store keeps of its clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Kept {
+    /// The last epoch in which something was written.
+    pub(super) epoch: Epoch,
+    /// How far the cluster had come in it.
+    pub(super) mark: Mark,
+}
+
+/// The answers of a look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Sight {
+    /// The term in the answer of the read, which a majority has confirmed.
+    pub(super) term: u64,
+    /// The term in the answer with the clock. An old leader that was frozen answers with its own.
+    pub(super) term_of_clock: u64,
+    pub(super) mark: Mark,
+    /// True if clock and log were asked for when the read was answered.
+    pub(super) is_late: bool,
+}
+
+/// What a look is good for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Judged {
+    /// The clock is that of this epoch.
+    Certain(Epoch),
+    /// Clock and log must be asked for again, after the read.
+    AskLater,
+    /// The leader changed between the answers.
+    StartOver,
+    /// This epoch begins: it is to be written, with the mark of this look, before anything else.
+    Begins(Epoch),
+}
+
+impl Rules {
+    /// Judges a look. `drawn`: a random number, for a new generation.
+    pub(super) fn judge(self, kept: Option<Kept>, sight: &Sight, drawn: u64) -> Judged {
+        let term = match self.have(Rule::TermOfRead) {
+            true => sight.term,
+            false => sight.term_of_clock,
+        };
+        let new = Judged::Begins(Epoch {
+            generation: drawn,
+            term,
+        });
+        if sight.term_of_clock != term && self.have(Rule::ClockOfTerm) {
+            return Judged::StartOver;
+        }
+        let Some(Kept { epoch, mark }) = kept else {
+            return new;
+        };
+        if term < epoch.term && self.have(Rule::TermRises) {
+            return new;
+        }
+        let is_shorter = sight.mark.index < mark.index && self.have(Rule::LogGrows);
+        let is_set_back = term == epoch.term
+            && sight.mark.seconds < mark.seconds - SLACK
+            && self.have(Rule::ClockRises);
+        if is_shorter || is_set_back {
+            // Another client may have written the mark after this clock was read.
+            let is_sign = sight.is_late || !self.have(Rule::SignsAreLate);
+            return if is_sign { new } else { Judged::AskLater };
+        }
+        match term <= epoch.term {
+            true => Judged::Certain(epoch),
+            false => Judged::Begins(Epoch { term, ..epoch }),
+        }
+    }
+
+    /// The mark after a commit: the highest values.
+    pub(super) fn marked(self, before: Mark, now: Mark) -> Mark {
+        match self.have(Rule::MarkRises) {
+            true => Mark {
+                seconds: before.seconds.max(now.seconds),
+                index: before.index.max(now.index),
+            },
+            false => now,
+        }
+    }
+
+    /// What is kept when an epoch begins.
+    pub(super) fn begun(self, before: Option<Kept>, epoch: Epoch, now: Mark) -> Kept {
+        let mark = match before {
+            Some(kept) if !self.have(Rule::EpochHasMark) => kept.mark,
+            _ => now,
+        };
+        Kept { epoch, mark }
+    }
+}
+
+#[cfg(test)]
+#[path = "clock_model.rs"]
+mod model;
