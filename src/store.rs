@@ -6,8 +6,7 @@
 //! the stamps that the swap names.
 
 pub mod checkup;
-#[cfg(test)]
-mod etcd;
+pub mod etcd;
 pub mod filesystem;
 pub mod first_look;
 pub mod history;

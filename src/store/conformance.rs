@@ -32,6 +32,9 @@ use self::queue::*;
 use self::records::*;
 use self::refusals::*;
 use self::swaps::*;
+use super::etcd::settings::Settings as EtcdSettings;
+use super::etcd::test_server::Cluster as EtcdCluster;
+use super::etcd::{EtcdKv, EtcdStore};
 use super::kv::KvStore;
 use super::model::ModelStore;
 use super::mysql::{self, MysqlStore};
@@ -175,6 +178,7 @@ on_store!(memory, InMemory::new());
 on_store!(sqlite, InSqlite::new());
 on_store!(postgres, InPostgres::new());
 on_store!(redis, InRedis::new());
+on_store!(etcd, InEtcd::new());
 on_store!(mariadb, InMysql::on(mysql::test_server::Server::shared()));
 on_store!(
     needs_root_mysql,

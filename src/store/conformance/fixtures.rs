@@ -274,3 +274,39 @@ impl Fixture for InRedis {
         (Served::For(served), Doubt::Unnoted)
     }
 }
+
+pub(super) struct InEtcd {
+    url: String,
+    clock: Arc<TurnedClock>,
+}
+
+impl InEtcd {
+    pub(super) fn new() -> Self {
+        Self {
+            url: EtcdCluster::shared().url(),
+            clock: Arc::new(TurnedClock::new()),
+        }
+    }
+}
+
+impl Fixture for InEtcd {
+    fn store(&self) -> Box<dyn Store> {
+        let settings = EtcdSettings::read(&self.url, |_| None).unwrap();
+        let clock = Arc::clone(&self.clock);
+        let kv = EtcdKv::new(settings, Duration::from_secs(10));
+        Box::new(EtcdStore::new(kv.with_clock(Arc::new(move || clock.now()))))
+    }
+
+    fn now(&self) -> StoreTime {
+        self.clock.now()
+    }
+
+    fn set_clock(&self, to: StoreTime) {
+        self.clock.set(to);
+    }
+
+    /// A cluster cannot prove that it has no past.
+    fn when_new(&self) -> (Served, Doubt) {
+        (Served::NOTHING, Doubt::Unnoted)
+    }
+}

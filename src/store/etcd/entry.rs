@@ -1,0 +1,257 @@
+//! Keys and values as they are written: an entry is one key with JSON, and a key for its place in each list. Pure.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::store::kv::{Delete, Entry, Fields, Part, Put, Rank};
+use crate::token::{ClockEpoch, Stamp, StoreTime, WallTime};
+
+/// How much later a reading can be than it says: it is in whole seconds.
+pub(super) const STEP_MS: i64 = 1_000;
+
+/// An entry's value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Written {
+    pub(super) version: String,
+    tick_ms: i64,
+    wall_ms: i64,
+    epoch: String,
+    /// Its places in lists.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    lists: BTreeMap<String, i64>,
+    fields: Fields,
+}
+
+/// The keys of a store.
+#[derive(Debug, Clone)]
+pub(super) struct Keys {
+    prefix: String,
+}
+
+/// Ranks are written so that a higher one comes first: a server reads a whole range before it sorts.
+fn inverted(rank: i64) -> String {
+    format!("{:016x}", !(rank.cast_unsigned() ^ (1 << 63)))
+}
+
+impl Keys {
+    pub(super) fn new(prefix: &str) -> Self {
+        Self {
+            prefix: prefix.to_owned(),
+        }
+    }
+
+    pub(super) fn of_entry(&self, key: &str) -> Vec<u8> {
+        format!("{}/e/{key}", self.prefix).into_bytes()
+    }
+
+    /// The entry whose key this is.
+    pub(super) fn entry_of<'a>(&self, key: &'a [u8]) -> Option<&'a str> {
+        let key = std::str::from_utf8(key).ok()?;
+        key.strip_prefix(&self.prefix)?.strip_prefix("/e/")
+    }
+
+    fn of_place(&self, list: &str, rank: i64, key: &str) -> Vec<u8> {
+        format!("{}/l/{list}/{}/{key}", self.prefix, inverted(rank)).into_bytes()
+    }
+
+    /// The entry in a list whose place this is.
+    pub(super) fn placed<'a>(&self, list: &str, place: &'a [u8]) -> Option<&'a str> {
+        let place = std::str::from_utf8(place)
+            .ok()?
+            .strip_prefix(&self.prefix)?;
+        let place = place
+            .strip_prefix("/l/")?
+            .strip_prefix(list)?
+            .strip_prefix('/')?;
+        place.split_once('/').map(|(_, key)| key)
+    }
+
+    /// The places of a part of a list: the first, and the first behind them.
+    pub(super) fn range(&self, part: &Part) -> (Vec<u8>, Vec<u8>) {
+        let (from, to) = part.ranks;
+        let begin = format!("{}/l/{}/{}/", self.prefix, part.list, inverted(to));
+        // `0` comes after `/`.
+        let end = format!("{}/l/{}/{}0", self.prefix, part.list, inverted(from));
+        (begin.into_bytes(), end.into_bytes())
+    }
+
+    /// A key of the store's own: of its clock, or of a channel.
+    pub(super) fn own(&self, name: &str) -> Vec<u8> {
+        format!("{}/{name}", self.prefix).into_bytes()
+    }
+
+    /// The id of the lease that is the clock: from the prefix, by FNV-1a.
+    pub(super) fn clock(&self) -> i64 {
+        let hash = self
+            .prefix
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+                (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+            });
+        (hash >> 1).max(1).cast_signed()
+    }
+}
+
+/// What an entry's write needs of its place in time.
+#[derive(Debug, Clone)]
+pub(super) struct Now<'a> {
+    pub(super) time: &'a StoreTime,
+    /// How much later it may be than it says.
+    pub(super) step_ms: i64,
+}
+
+/// The keys that a write sets and removes.
+#[derive(Debug, Default)]
+pub(super) struct Writes {
+    pub(super) sets: BTreeMap<Vec<u8>, Vec<u8>>,
+    pub(super) removes: Vec<Vec<u8>>,
+}
+
+impl Written {
+    /// True if it has a place in this list.
+    pub(super) fn is_in(&self, list: &str) -> bool {
+        self.lists.contains_key(list)
+    }
+
+    /// The entry, with the stamp as it may be at the latest: no age exceeds the truth.
+    pub(super) fn entry(self, number: i64, now: &Now<'_>) -> Entry {
+        let at = now.time.stamp.tick_ms;
+        // A stamp a little ahead was written between two answers of one look. One further ahead stays so.
+        let is_near =
+            self.epoch == now.time.epoch.0 && self.tick_ms <= at.saturating_add(2 * now.step_ms);
+        let tick_ms = match is_near {
+            true => self.tick_ms.saturating_add(now.step_ms).min(at),
+            false => self.tick_ms,
+        };
+        Entry {
+            version: self.version,
+            stamp: StoreTime {
+                epoch: ClockEpoch(self.epoch),
+                stamp: Stamp {
+                    tick_ms,
+                    wall: WallTime(self.wall_ms),
+                },
+            },
+            number,
+            fields: self.fields,
+        }
+    }
+}
+
+impl Writes {
+    /// Writes an entry over the one that was read.
+    pub(super) fn put(
+        &mut self,
+        keys: &Keys,
+        put: &Put,
+        before: Option<&Written>,
+        now: &StoreTime,
+    ) {
+        let new = |_: ()| Written {
+            version: String::new(),
+            tick_ms: 0,
+            wall_ms: 0,
+            epoch: String::new(),
+            lists: BTreeMap::new(),
+            fields: Fields::new(),
+        };
+        let mut entry = before.cloned().unwrap_or_else(|| new(()));
+        if put.stamps || before.is_none() {
+            entry.tick_ms = now.stamp.tick_ms;
+            entry.wall_ms = now.stamp.wall.0;
+            entry.epoch.clone_from(&now.epoch.0);
+        }
+        entry.version.clone_from(&put.version);
+        entry.fields.extend(put.fields.clone());
+        for (list, rank) in &put.lists {
+            let rank = match rank {
+                Rank::At(rank) => *rank,
+                Rank::Now => now.stamp.wall.0,
+                // The number is the revision of the write, which is not known yet: readers sort by it.
+                Rank::Number => 0,
+            };
+            let old = entry.lists.insert(list.clone(), rank);
+            if let Some(old) = old.filter(|old| *old != rank) {
+                self.removes.push(keys.of_place(list, old, &put.key));
+            }
+            // Each time: a list that was removed by hand is whole again.
+            self.sets
+                .insert(keys.of_place(list, rank, &put.key), Vec::new());
+        }
+        // Texts and numbers: nothing in them can fail.
+        let json = serde_json::to_vec(&entry).unwrap_or_default();
+        self.sets.insert(keys.of_entry(&put.key), json);
+    }
+
+    /// Removes an entry that was read.
+    pub(super) fn delete(&mut self, keys: &Keys, delete: &Delete, before: &Written) {
+        self.removes.push(keys.of_entry(&delete.key));
+        for (list, rank) in &before.lists {
+            self.removes.push(keys.of_place(list, *rank, &delete.key));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_higher_rank_comes_first() {
+        let ranks = [i64::MAX, 7, 1, 0, -1, i64::MIN];
+        let keys = Keys::new("p");
+        let places: Vec<_> = ranks
+            .iter()
+            .map(|rank| keys.of_place("runs:g", *rank, "k"))
+            .collect();
+        assert!(places.is_sorted(), "{places:?}");
+        for (rank, place) in ranks.iter().zip(&places) {
+            let part = Part {
+                list: "runs:g".into(),
+                ranks: (*rank, *rank),
+                newest_first: true,
+                skip: 0,
+                limit: 1,
+            };
+            let (begin, end) = keys.range(&part);
+            assert!(begin <= *place && *place < end);
+            assert_eq!(keys.placed("runs:g", place), Some("k"));
+        }
+    }
+
+    #[test]
+    fn a_stamp_is_never_too_old() {
+        let time = |tick_ms| StoreTime {
+            epoch: ClockEpoch("e".into()),
+            stamp: Stamp {
+                tick_ms,
+                wall: WallTime(5),
+            },
+        };
+        let shown = |stored: i64, now: i64| {
+            let mut writes = Writes::default();
+            let put = Put {
+                key: "k".into(),
+                version: "1".into(),
+                fields: Fields::new(),
+                stamps: true,
+                numbered: false,
+                lists: Vec::new(),
+            };
+            writes.put(&Keys::new("p"), &put, None, &time(stored));
+            let written: Written =
+                serde_json::from_slice(&writes.sets[b"p/e/k".as_slice()]).unwrap();
+            let now = time(now);
+            let now = Now {
+                time: &now,
+                step_ms: STEP_MS,
+            };
+            written.entry(0, &now).stamp.stamp.tick_ms
+        };
+        assert_eq!(shown(3_000, 9_000), 4_000);
+        assert_eq!(shown(9_000, 9_000), 9_000);
+        assert_eq!(shown(10_000, 9_000), 9_000);
+        assert_eq!(shown(12_000, 9_000), 12_000);
+    }
+}

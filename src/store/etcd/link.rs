@@ -1,0 +1,815 @@
+//! A connection to one server: log-in, looks and commits. A look is one flight of questions, judged by the rules of
+//! the clock; a commit is a look at everything that it touches, and one transaction.
+
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use super::clock::{Epoch, Judged, Kept, Mark, Rules, Sight};
+use super::entry::{Keys, Now, STEP_MS, Writes, Written};
+use super::fault::{Fault, Said};
+use super::grpc::{Channel, Incoming};
+use super::messages::{
+    AuthenticateRequest, AuthenticateResponse, Compare, Compared, Comparison, DeleteRangeRequest,
+    Empty, LeaseGrantRequest, LeaseRequest, LeaseResponse, MemberListRequest, MemberListResponse,
+    PutRequest, RangeRequest, RangeResponse, Request, RequestOp, Response, StatusResponse,
+    TimeToLiveResponse, TxnRequest, TxnResponse, Watch, WatchCreateRequest, WatchRequest, With,
+};
+use super::settings::Settings;
+use crate::store::kv::{Ask, Commit, Committed, Entry, Found, Outcome, Part, Server};
+use crate::store::net::deadline::{Activity, Deadline};
+use crate::store::net::dial::{Target, connect};
+use crate::store::net::host::{Host, Place};
+use crate::store::net::limit::LONGEST_ANSWER;
+use crate::store::net::session::{self, bound};
+use crate::store::net::verified_tls::secure;
+use crate::sys::random;
+use crate::token::{ClockEpoch, Incarnation, Served, Stamp, StoreTime, WallTime};
+
+/// The longest answer without entries, in bytes.
+const SHORT: usize = 64 * 1024;
+
+/// How many operations a transaction may have.
+const OPERATIONS: usize = 100;
+
+/// How often a look or a commit starts over.
+const TRIES: usize = 8;
+
+/// The length of the lease that is the clock, in seconds: it never ends.
+const EVER: i64 = 8_000_000_000;
+
+/// A server that does not lead counts up to so much more than was granted.
+const NOT_LED: i64 = 60;
+
+/// The least length of a ticket, in seconds.
+const LEAST_TICKET: i64 = 2;
+
+/// How far two readings may differ besides the time between them.
+const SLACK: i64 = 2;
+
+/// A store's session with the servers.
+pub(super) type Session = session::Session<Link>;
+
+/// A clock that a test sets.
+pub(super) type Turned = Arc<dyn Fn() -> StoreTime + Send + Sync>;
+
+/// What is asked of a store.
+pub(super) struct Question<'a> {
+    pub(super) what: What<'a>,
+    /// How long a commit may be under way.
+    pub(super) timeout: Duration,
+    pub(super) turned: Option<&'a Turned>,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum What<'a> {
+    Get(&'a [Ask]),
+    Commit(&'a Commit),
+}
+
+/// An open connection.
+pub(super) struct Link {
+    channel: Channel,
+    keys: Keys,
+    /// The socket, to be polled; closed with the link.
+    pub(super) socket: Arc<OwnedFd>,
+    /// The lease of this connection's commits. It is never kept alive after a call without an answer.
+    ticket: Option<i64>,
+    /// The last reading of the clock, and when it came.
+    last: Option<(Epoch, i64, Instant)>,
+}
+
+/// An entry as it was read.
+#[derive(Debug, Clone)]
+struct Read {
+    written: Written,
+    number: i64,
+    revision: i64,
+}
+
+/// What a look has found.
+struct Seen {
+    epoch: Epoch,
+    kept: Kept,
+    /// The revision of the kept epoch, which a commit compares.
+    revision: i64,
+    mark: Mark,
+    entries: BTreeMap<String, Read>,
+    now: StoreTime,
+    step_ms: i64,
+    incarnation: Incarnation,
+}
+
+impl Seen {
+    fn found(self) -> Found {
+        let now = Now {
+            time: &self.now,
+            step_ms: self.step_ms,
+        };
+        let entry = |(key, read): (String, Read)| -> (String, Entry) {
+            (key, read.written.entry(read.number, &now))
+        };
+        Found {
+            entries: self.entries.into_iter().map(entry).collect(),
+            server: Server {
+                incarnation: Some(self.incarnation),
+                durable: true,
+                unnoted: Served::NOTHING,
+                lag: Duration::ZERO,
+            },
+            now: self.now,
+            refuses: None,
+        }
+    }
+}
+
+fn nonsense(what: &str) -> Fault {
+    Fault::Said(Said::Nonsense(what.to_owned()))
+}
+
+fn range(key: Vec<u8>) -> RangeRequest {
+    RangeRequest {
+        key,
+        ..RangeRequest::default()
+    }
+}
+
+fn operation(request: Request) -> RequestOp {
+    RequestOp {
+        request: Some(request),
+    }
+}
+
+fn put(key: Vec<u8>, value: Vec<u8>, lease: i64) -> RequestOp {
+    operation(Request::Put(PutRequest { key, value, lease }))
+}
+
+fn is_at(key: Vec<u8>, revision: i64) -> Compare {
+    Compare {
+        result: Comparison::Equal.into(),
+        target: Compared::Mod.into(),
+        key,
+        with: Some(With::ModRevision(revision)),
+    }
+}
+
+fn ranges(answer: TxnResponse) -> impl Iterator<Item = RangeResponse> {
+    answer.responses.into_iter().map(|it| match it.response {
+        Some(Response::Range(range)) => range,
+        _ => RangeResponse::default(),
+    })
+}
+
+/// Two numbers of fixed width, so that they are compared as texts.
+fn mark_text(mark: Mark) -> Vec<u8> {
+    format!("{:020} {:020}", mark.seconds, mark.index).into_bytes()
+}
+
+fn mark_of(text: &[u8]) -> Option<Mark> {
+    let (seconds, index) = std::str::from_utf8(text).ok()?.split_once(' ')?;
+    Some(Mark {
+        seconds: seconds.parse().ok()?,
+        index: index.parse().ok()?,
+    })
+}
+
+fn epoch_text(epoch: Epoch) -> String {
+    format!("{:016x}/{}", epoch.generation, epoch.term)
+}
+
+fn epoch_of(text: &[u8]) -> Option<Epoch> {
+    let (generation, term) = std::str::from_utf8(text).ok()?.split_once('/')?;
+    Some(Epoch {
+        generation: u64::from_str_radix(generation, 16).ok()?,
+        term: term.parse().ok()?,
+    })
+}
+
+/// The host's wall clock: etcd has none.
+fn wall() -> WallTime {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let ms = now.unwrap_or_default().as_millis();
+    WallTime(i64::try_from(ms).unwrap_or(i64::MAX))
+}
+
+/// One entry of a part of a list for each place that was found.
+fn keys_in(keys: &Keys, part: &Part, range: &RangeResponse) -> Vec<String> {
+    let placed = range
+        .kvs
+        .iter()
+        .filter_map(|kv| keys.placed(&part.list, &kv.key));
+    let mut placed: Vec<String> = placed.map(str::to_owned).collect();
+    if !part.newest_first {
+        placed.reverse();
+    }
+    let skipped = placed.into_iter().skip(part.skip as usize);
+    skipped.take(part.limit as usize).collect()
+}
+
+impl Link {
+    async fn txn(&mut self, request: &TxnRequest) -> Result<TxnResponse, Fault> {
+        self.channel
+            .call("/etcdserverpb.KV/Txn", request, LONGEST_ANSWER)
+            .await
+    }
+
+    /// The places and keys that are asked for, in the order of the questions.
+    fn reads(&self, asked: &[Ask]) -> Vec<RequestOp> {
+        let read = |ask: &Ask| match ask {
+            Ask::One(key) => range(self.keys.of_entry(key)),
+            Ask::Part(part) => {
+                let (key, range_end) = self.keys.range(part);
+                // The newest come first; without them all are read.
+                let limit = i64::from(part.skip).saturating_add(part.limit.into());
+                RangeRequest {
+                    key,
+                    range_end,
+                    limit: if part.newest_first { limit } else { 0 },
+                    keys_only: true,
+                    ..RangeRequest::default()
+                }
+            }
+        };
+        asked
+            .iter()
+            .map(read)
+            .map(Request::Range)
+            .map(operation)
+            .collect()
+    }
+
+    /// Looks, until the clock is certain.
+    async fn look(&mut self, asked: &[Ask], turned: Option<&Turned>) -> Result<Seen, Fault> {
+        for _ in 0..TRIES {
+            if let Some(seen) = self.try_look(asked, turned).await? {
+                return Ok(seen);
+            }
+        }
+        Err(nonsense("its leaders change all the time"))
+    }
+
+    /// `None`: the look starts over.
+    async fn try_look(
+        &mut self,
+        asked: &[Ask],
+        turned: Option<&Turned>,
+    ) -> Result<Option<Seen>, Fault> {
+        let own =
+            ["epoch", "last"].map(|name| operation(Request::Range(range(self.keys.own(name)))));
+        let txn = TxnRequest {
+            success: own.into_iter().chain(self.reads(asked)).collect(),
+            ..TxnRequest::default()
+        };
+        let read = self
+            .channel
+            .start("/etcdserverpb.KV/Txn", &txn, LONGEST_ANSWER)
+            .await?;
+        let members = MemberListRequest { linearizable: true };
+        let members = self
+            .channel
+            .start("/etcdserverpb.Cluster/MemberList", &members, SHORT)
+            .await?;
+        let early = self.clock().await;
+        let members: MemberListResponse = self.channel.answer(members).await?;
+        let read: TxnResponse = self.channel.answer(read).await?;
+        let header = read
+            .header
+            .clone()
+            .ok_or_else(|| nonsense("its answer has no header"))?;
+        let (term, mut clock) = (header.raft_term, early?);
+        let mut found = ranges(read);
+        let (epoch, last) = (
+            found.next().unwrap_or_default(),
+            found.next().unwrap_or_default(),
+        );
+        let revision = epoch.kvs.first().map_or(0, |kv| kv.mod_revision);
+        let epoch = epoch.kvs.first().and_then(|kv| epoch_of(&kv.value));
+        let mark = last.kvs.first().and_then(|kv| mark_of(&kv.value));
+        let kept = epoch.zip(mark).map(|(epoch, mark)| Kept { epoch, mark });
+        let drawn = random::bits64().map_err(Fault::io(Activity::Asking))?;
+        let mut is_late = false;
+        let epoch = loop {
+            let Some((term_of_clock, mark)) = clock else {
+                return Ok(None);
+            };
+            let sight = Sight {
+                term,
+                term_of_clock,
+                mark,
+                is_late,
+            };
+            match Rules::default().judge(kept, &sight, drawn) {
+                Judged::Certain(epoch) => break epoch,
+                Judged::StartOver => return Ok(None),
+                Judged::AskLater => (clock, is_late) = (self.clock().await?, true),
+                Judged::Begins(epoch) => {
+                    let kept = Rules::default().begun(kept, epoch, mark);
+                    self.begin(kept, revision).await?;
+                    return Ok(None);
+                }
+            }
+        };
+        let (Some(kept), Some((_, mark))) = (kept, clock) else {
+            return Ok(None);
+        };
+        let found: Vec<RangeResponse> = found.collect();
+        let Some(entries) = self.entries(asked, found, header.revision).await? else {
+            return Ok(None);
+        };
+        let mut ids: Vec<u64> = members.members.iter().map(|member| member.id).collect();
+        ids.sort_unstable();
+        let ids = ids.iter().fold(0_u64, |all, id| all.rotate_left(7) ^ id);
+        let cluster = header.cluster_id;
+        let incarnation = Incarnation(format!(
+            "{cluster:016x}-{ids:016x}-{:016x}",
+            epoch.generation
+        ));
+        let (now, step_ms) = match turned {
+            Some(turned) => (turned(), 0),
+            None => (
+                StoreTime {
+                    epoch: ClockEpoch(epoch_text(epoch)),
+                    stamp: Stamp {
+                        tick_ms: mark.seconds.saturating_mul(1_000),
+                        wall: wall(),
+                    },
+                },
+                STEP_MS,
+            ),
+        };
+        Ok(Some(Seen {
+            epoch,
+            kept,
+            revision,
+            mark,
+            entries,
+            now,
+            step_ms,
+            incarnation,
+        }))
+    }
+
+    /// The term of the answer with the clock, the clock, and the length of the log. `None`: the clock has begun.
+    async fn clock(&mut self) -> Result<Option<(u64, Mark)>, Fault> {
+        let id = self.keys.clock();
+        let lease = LeaseRequest { id };
+        let lease = self
+            .channel
+            .start("/etcdserverpb.Lease/LeaseTimeToLive", &lease, SHORT)
+            .await?;
+        let status = self
+            .channel
+            .start("/etcdserverpb.Maintenance/Status", &Empty {}, SHORT)
+            .await?;
+        let lease: TimeToLiveResponse = self.channel.answer(lease).await?;
+        let status: StatusResponse = self.channel.answer(status).await?;
+        if lease.ttl < 0 {
+            let grant = LeaseGrantRequest { ttl: EVER, id };
+            let granted: Result<LeaseResponse, Fault> = self
+                .channel
+                .call("/etcdserverpb.Lease/LeaseGrant", &grant, SHORT)
+                .await;
+            // Another client may have begun it.
+            return match granted {
+                Ok(_) => Ok(None),
+                Err(Fault::Said(Said::Answer { text, .. })) if text.contains("already exists") => {
+                    Ok(None)
+                }
+                Err(fault) => Err(fault),
+            };
+        }
+        let seconds = lease.granted.saturating_sub(lease.ttl);
+        if seconds < -NOT_LED {
+            return Err(Fault::Said(Said::answer(
+                14,
+                "it does not lead, and its clock does not count",
+            )));
+        }
+        let header = lease
+            .header
+            .ok_or_else(|| nonsense("its answer has no header"))?;
+        let (seconds, index) = (seconds.max(0), status.raft_index);
+        Ok(Some((header.raft_term, Mark { seconds, index })))
+    }
+
+    /// Writes the epoch that begins, unless another client has.
+    async fn begin(&mut self, kept: Kept, revision: i64) -> Result<(), Fault> {
+        let epoch = self.keys.own("epoch");
+        let txn = TxnRequest {
+            compare: vec![is_at(epoch.clone(), revision)],
+            success: vec![
+                put(epoch, epoch_text(kept.epoch).into_bytes(), 0),
+                put(self.keys.own("last"), mark_text(kept.mark), 0),
+            ],
+            failure: Vec::new(),
+        };
+        self.txn(&txn).await.map(drop)
+    }
+
+    /// The entries that were asked for, at the revision of the look. `None`: it is compacted.
+    async fn entries(
+        &mut self,
+        asked: &[Ask],
+        found: Vec<RangeResponse>,
+        revision: i64,
+    ) -> Result<Option<BTreeMap<String, Read>>, Fault> {
+        let mut entries = BTreeMap::new();
+        let mut listed: Vec<String> = Vec::new();
+        for (ask, range) in asked.iter().zip(found) {
+            match ask {
+                Ask::One(_) => self.read(range, &mut entries)?,
+                Ask::Part(part) => listed.extend(keys_in(&self.keys, part, &range)),
+            }
+        }
+        listed.retain(|key| !entries.contains_key(key));
+        listed.sort_unstable();
+        listed.dedup();
+        for some in listed.chunks(OPERATIONS) {
+            let read = |key: &String| RangeRequest {
+                revision,
+                ..range(self.keys.of_entry(key))
+            };
+            let success = some
+                .iter()
+                .map(read)
+                .map(Request::Range)
+                .map(operation)
+                .collect();
+            let txn = TxnRequest {
+                success,
+                ..TxnRequest::default()
+            };
+            match self.txn(&txn).await {
+                Err(Fault::Said(said)) if said.is_compacted() => return Ok(None),
+                answer => {
+                    for range in ranges(answer?) {
+                        self.read(range, &mut entries)?;
+                    }
+                }
+            }
+        }
+        Ok(Some(entries))
+    }
+
+    fn read(
+        &self,
+        range: RangeResponse,
+        entries: &mut BTreeMap<String, Read>,
+    ) -> Result<(), Fault> {
+        for kv in range.kvs {
+            let Some(key) = self.keys.entry_of(&kv.key) else {
+                continue;
+            };
+            let written = serde_json::from_slice(&kv.value);
+            let written = written.map_err(|why| {
+                Fault::Settings(format!("in the entry {key:?}, the value is wrong: {why}"))
+            })?;
+            let read = Read {
+                written,
+                number: kv.create_revision,
+                revision: kv.mod_revision,
+            };
+            entries.insert(key.to_owned(), read);
+        }
+        Ok(())
+    }
+
+    /// A lease that ends with this call's time, whatever becomes of the call.
+    async fn ticket(&mut self, timeout: Duration) -> Result<i64, Fault> {
+        if let Some(id) = self.ticket.take() {
+            let alive: LeaseResponse = self
+                .channel
+                .call(
+                    "/etcdserverpb.Lease/LeaseKeepAlive",
+                    &LeaseRequest { id },
+                    SHORT,
+                )
+                .await?;
+            if alive.ttl > 0 {
+                self.ticket = Some(id);
+                return Ok(id);
+            }
+        }
+        let seconds = i64::try_from(timeout.as_secs())
+            .unwrap_or(i64::MAX)
+            .saturating_add(1);
+        let ttl = seconds.clamp(LEAST_TICKET, EVER);
+        let grant = LeaseGrantRequest { ttl, id: 0 };
+        let granted: LeaseResponse = self
+            .channel
+            .call("/etcdserverpb.Lease/LeaseGrant", &grant, SHORT)
+            .await?;
+        self.ticket = Some(granted.id);
+        Ok(granted.id)
+    }
+
+    async fn commit(
+        &mut self,
+        commit: &Commit,
+        timeout: Duration,
+        turned: Option<&Turned>,
+    ) -> Result<Committed, Fault> {
+        let unread = |fault: Fault| Fault::Said(Said::Unread(Box::new(fault)));
+        let asked = touched(commit);
+        for _ in 0..TRIES {
+            let ticket = self.ticket(timeout).await.map_err(unread)?;
+            let seen = self.look(&asked, turned).await.map_err(unread)?;
+            let outcome = self.outcome(commit, &seen);
+            self.last = Some((seen.epoch, seen.mark.seconds, Instant::now()));
+            if outcome != Outcome::Done {
+                let then = self.look(&commit.then, turned).await.map_err(unread)?;
+                return Ok(Committed {
+                    outcome,
+                    found: then.found(),
+                });
+            }
+            match self.write(commit, seen, ticket).await {
+                Err(Fault::Said(said)) if said.is_without_ticket() => {
+                    self.ticket = None;
+                    let then = self.look(&commit.then, turned).await?;
+                    let outcome = Outcome::Expired;
+                    return Ok(Committed {
+                        outcome,
+                        found: then.found(),
+                    });
+                }
+                Ok(None) => {}
+                written => return written?.ok_or_else(|| nonsense("it is not written")),
+            }
+        }
+        Err(unread(nonsense("what is stored kept changing")))
+    }
+
+    fn outcome(&self, commit: &Commit, seen: &Seen) -> Outcome {
+        let holds = |(key, version): &(String, Option<String>)| {
+            seen.entries.get(key).map(|read| &read.written.version) == version.as_ref()
+        };
+        let is_late = commit
+            .until
+            .as_ref()
+            .is_some_and(|until| seen.now.is_past(until));
+        match commit.compare.iter().all(holds) {
+            false => Outcome::Conflict,
+            true if is_late || !self.goes_on(seen) => Outcome::Expired,
+            true => Outcome::Done,
+        }
+    }
+
+    /// True if the clock has gone on as this process's has, since the last reading.
+    fn goes_on(&self, seen: &Seen) -> bool {
+        self.last.is_none_or(|(epoch, seconds, at)| {
+            let passed = i64::try_from(at.elapsed().as_secs()).unwrap_or(i64::MAX);
+            let latest = seconds.saturating_add(passed).saturating_add(SLACK);
+            epoch != seen.epoch || (seconds..=latest).contains(&seen.mark.seconds)
+        })
+    }
+
+    /// The transaction of a commit. `None`: something has changed since the look.
+    async fn write(
+        &mut self,
+        commit: &Commit,
+        seen: Seen,
+        ticket: i64,
+    ) -> Result<Option<Committed>, Fault> {
+        let mut writes = Writes::default();
+        for it in &commit.puts {
+            let before = seen.entries.get(&it.key).map(|read| &read.written);
+            writes.put(&self.keys, it, before, &seen.now);
+        }
+        for it in &commit.deletes {
+            if let Some(read) = seen.entries.get(&it.key) {
+                writes.delete(&self.keys, it, &read.written);
+            }
+        }
+        writes.removes.retain(|key| !writes.sets.contains_key(key));
+        let mut removes: Vec<RequestOp> = writes.removes.into_iter().map(remove).collect();
+        let room = OPERATIONS.saturating_sub(writes.sets.len() + 4 + commit.then.len());
+        // Old records go ahead: they are of no use to each other.
+        while removes.len() > room {
+            let some = removes.split_off(removes.len() - removes.len().min(OPERATIONS));
+            let txn = TxnRequest {
+                success: some,
+                ..TxnRequest::default()
+            };
+            self.txn(&txn).await?;
+        }
+        let revision = |key: &String| seen.entries.get(key).map_or(0, |read| read.revision);
+        let mut compare: Vec<Compare> = touched_keys(commit)
+            .map(|key| is_at(self.keys.of_entry(key), revision(key)))
+            .collect();
+        compare.push(is_at(self.keys.own("epoch"), seen.revision));
+        let mut success: Vec<RequestOp> = writes
+            .sets
+            .into_iter()
+            .map(|(key, value)| put(key, value, 0))
+            .collect();
+        success.append(&mut removes);
+        success.push(self.raise(Rules::default().marked(seen.kept.mark, seen.mark)));
+        success.push(put(
+            self.keys.own(&format!("tick/{ticket}")),
+            Vec::new(),
+            ticket,
+        ));
+        if let Some(it) = &commit.announces {
+            let is_awaited = seen
+                .entries
+                .values()
+                .any(|read| read.written.is_in(&it.if_any_in));
+            if is_awaited {
+                success.push(put(
+                    self.keys.own(&format!("rel/{}", it.channel)),
+                    Vec::new(),
+                    0,
+                ));
+            }
+        }
+        let reads = self.reads(&commit.then);
+        let before = success.len();
+        success.extend(reads);
+        let txn = TxnRequest {
+            compare,
+            success,
+            failure: Vec::new(),
+        };
+        let answer = self.txn(&txn).await?;
+        if !answer.succeeded {
+            return Ok(None);
+        }
+        let revision = answer.header.as_ref().map_or(0, |header| header.revision);
+        let found: Vec<RangeResponse> = ranges(answer).skip(before).collect();
+        let entries = self.entries(&commit.then, found, revision).await?;
+        let entries = entries.ok_or_else(|| nonsense("what was written is compacted"))?;
+        let found = Seen { entries, ..seen }.found();
+        Ok(Some(Committed {
+            outcome: Outcome::Done,
+            found,
+        }))
+    }
+
+    /// Raises the mark, unless it is higher already.
+    fn raise(&self, mark: Mark) -> RequestOp {
+        let key = self.keys.own("last");
+        operation(Request::Txn(TxnRequest {
+            compare: vec![Compare {
+                result: Comparison::Less.into(),
+                target: Compared::Value.into(),
+                key: key.clone(),
+                with: Some(With::Value(mark_text(mark))),
+            }],
+            success: vec![put(key, mark_text(mark), 0)],
+            failure: Vec::new(),
+        }))
+    }
+
+    /// Waits for announcements on a channel.
+    pub(super) async fn watch(&mut self, channel: &str) -> Result<Incoming, Fault> {
+        let key = self.keys.own(&format!("rel/{channel}"));
+        let create = Watch::Create(WatchCreateRequest { key });
+        let request = WatchRequest {
+            request: Some(create),
+        };
+        self.channel
+            .stream("/etcdserverpb.Watch/Watch", &request)
+            .await
+    }
+
+    /// Reads and drops whatever a watch has received. `false`: it is over.
+    pub(super) async fn drain(&mut self, incoming: &mut Incoming) -> bool {
+        for _ in 0..2 {
+            if !self.channel.is_open().await {
+                return false;
+            }
+            let body = &mut incoming.body;
+            loop {
+                let polled =
+                    std::future::poll_fn(|cx| std::task::Poll::Ready(body.poll_data(cx))).await;
+                match polled {
+                    std::task::Poll::Pending => break,
+                    std::task::Poll::Ready(Some(Ok(data))) => {
+                        let _ = body.flow_control().release_capacity(data.len());
+                    }
+                    std::task::Poll::Ready(_) => return false,
+                }
+            }
+        }
+        true
+    }
+}
+
+fn remove(key: Vec<u8>) -> RequestOp {
+    operation(Request::Delete(DeleteRangeRequest { key }))
+}
+
+/// The keys that a commit compares, writes or removes.
+fn touched_keys(commit: &Commit) -> impl Iterator<Item = &String> {
+    let compared = commit.compare.iter().map(|(key, _)| key);
+    let written = commit.puts.iter().map(|it| &it.key);
+    let removed = commit.deletes.iter().map(|it| &it.key);
+    let all: std::collections::BTreeSet<&String> = compared.chain(written).chain(removed).collect();
+    all.into_iter()
+}
+
+/// What a commit must read before.
+fn touched(commit: &Commit) -> Vec<Ask> {
+    let awaited = commit.announces.as_ref().map(|it| Part {
+        list: it.if_any_in.clone(),
+        ranks: (i64::MIN, i64::MAX),
+        newest_first: true,
+        skip: 0,
+        limit: 1,
+    });
+    let keys = touched_keys(commit).cloned().map(Ask::One);
+    keys.chain(awaited.map(Ask::Part)).collect()
+}
+
+impl session::Link for Link {
+    type Settings = Settings;
+    type Said = Said;
+    type Answer = Committed;
+
+    async fn open(
+        settings: &Settings,
+        host: &Host,
+        target: &Target,
+        deadline: Deadline,
+        _may_defer: bool,
+    ) -> Result<Self, Fault> {
+        let dialled = connect(&settings.servers, target, deadline).await?;
+        let (wire, scheme) = match (&settings.tls, &host.place) {
+            (Some(files), Place::Tcp { to, .. }) => {
+                let secured = secure(files, to, dialled.stream);
+                (bound(deadline, Activity::Securing, secured).await?, "https")
+            }
+            _ => (dialled.stream, "http"),
+        };
+        let opening = Channel::open(wire, format!("{scheme}://{host}"));
+        let channel = bound(deadline, Activity::LoggingIn, opening).await?;
+        let mut link = Self {
+            channel,
+            keys: Keys::new(&settings.prefix),
+            socket: dialled.socket,
+            ticket: None,
+            last: None,
+        };
+        if let Some(user) = &settings.user {
+            let request = AuthenticateRequest {
+                name: user.clone(),
+                password: host
+                    .password
+                    .as_ref()
+                    .map_or_else(String::new, |it| it.0.clone()),
+            };
+            let path = "/etcdserverpb.Auth/Authenticate";
+            let asking = link.channel.call(path, &request, SHORT);
+            let answer: AuthenticateResponse = bound(deadline, Activity::LoggingIn, asking).await?;
+            link.channel.set_token(&answer.token);
+        }
+        Ok(link)
+    }
+
+    async fn is_alive(&mut self) -> bool {
+        self.channel.is_open().await
+    }
+
+    /// The ticket would end by itself.
+    async fn quit(&mut self) {
+        if let Some(id) = self.ticket.take() {
+            let revoke = LeaseRequest { id };
+            let _ = self
+                .channel
+                .start("/etcdserverpb.Lease/LeaseRevoke", &revoke, SHORT)
+                .await;
+        }
+    }
+}
+
+impl session::Ask<Question<'_>> for Link {
+    async fn ask(
+        &mut self,
+        deadline: Deadline,
+        question: &Question<'_>,
+    ) -> Result<Committed, Fault> {
+        let asking = async {
+            match question.what {
+                What::Commit(commit) => {
+                    self.commit(commit, question.timeout, question.turned).await
+                }
+                What::Get(asked) => {
+                    let seen = self.look(asked, question.turned).await?;
+                    self.last = Some((seen.epoch, seen.mark.seconds, Instant::now()));
+                    let outcome = Outcome::Done;
+                    Ok(Committed {
+                        outcome,
+                        found: seen.found(),
+                    })
+                }
+            }
+        };
+        bound(deadline, Activity::Asking, asking).await
+    }
+
+    fn only_reads(question: &Question<'_>) -> bool {
+        matches!(question.what, What::Get(_))
+    }
+}

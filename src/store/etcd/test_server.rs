@@ -1,0 +1,247 @@
+//! A real etcd cluster of the tests' own, in a temporary directory. It ends when the process that started it does,
+//! however that ends: another process waits for that.
+//!
+//! The unit tests compile it as a module here; `tests/` and `benches/` name this file by its path. So it imports
+//! nothing of the crate.
+
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, User, geteuid};
+
+// Several crates name the file by its path.
+#[path = "../test_server/reserved_port.rs"]
+#[allow(clippy::duplicate_mod)]
+mod reserved_port;
+
+use self::reserved_port::ReservedPort;
+
+/// How long a cluster may take to answer.
+const START: Duration = Duration::from_secs(30);
+
+/// One server, running or stopped.
+struct Member {
+    client: ReservedPort,
+    peer: ReservedPort,
+    child: Mutex<Option<Child>>,
+}
+
+/// Servers that form one cluster.
+pub(crate) struct Cluster {
+    folder: PathBuf,
+    members: Vec<Member>,
+    /// When its other end sees the end of this pipe, the servers are killed.
+    _lifeline: ChildStdin,
+    keeper: Child,
+}
+
+/// A program of etcd's on the PATH; `TOKENRUN_TEST_ETCD` names another folder.
+pub(crate) fn program(name: &str) -> PathBuf {
+    let folder = std::env::var_os("TOKENRUN_TEST_ETCD").into_iter();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut folders = folder
+        .map(PathBuf::from)
+        .chain(std::env::split_paths(&path));
+    let found = folders.find_map(|folder| Some(folder.join(name)).filter(|path| path.exists()));
+    found.unwrap_or_else(|| panic!("{name} is missing: install etcd (tests/run-all does)"))
+}
+
+/// The user that the servers run as, where this is root.
+fn servant() -> Option<User> {
+    let user = || User::from_name("nobody").ok().flatten();
+    geteuid().is_root().then(user).flatten()
+}
+
+impl Cluster {
+    /// The server that all tests of a program share.
+    pub(crate) fn shared() -> &'static Self {
+        static SHARED: OnceLock<Cluster> = OnceLock::new();
+        SHARED.get_or_init(|| Self::start(1))
+    }
+
+    /// A cluster of so many servers.
+    pub(crate) fn start(count: usize) -> Self {
+        let folder = tempfile::Builder::new()
+            .prefix("tokenrun-etcd-")
+            .tempdir()
+            .unwrap()
+            .keep();
+        std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).unwrap();
+        if let Some(user) = servant() {
+            chown(&folder, Some(user.uid.as_raw()), Some(user.gid.as_raw())).unwrap();
+        }
+        // Before the servers, so that none outlives this process.
+        let script = format!(
+            "read line; for pid in '{folder}'/pid-*; do kill -KILL $(cat $pid); done; rm -rf '{folder}'",
+            folder = folder.display()
+        );
+        let mut keeper = Command::new("/bin/sh")
+            .args(["-c", &script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let member = |_| Member {
+            client: ReservedPort::take(),
+            peer: ReservedPort::take(),
+            child: Mutex::new(None),
+        };
+        let cluster = Self {
+            _lifeline: keeper.stdin.take().unwrap(),
+            keeper,
+            folder,
+            members: (0..count).map(member).collect(),
+        };
+        for index in 0..count {
+            cluster.launch(index);
+        }
+        cluster.wait_until("an answer", || cluster.etcdctl(&["get", "x"]).is_some());
+        cluster
+    }
+
+    /// Starts a server on the data that it has.
+    pub(crate) fn launch(&self, index: usize) {
+        let member = &self.members[index];
+        let here = |port: &ReservedPort| format!("http://127.0.0.1:{}", port.number());
+        let all = self.members.iter().enumerate();
+        let all: Vec<_> = all
+            .map(|(index, it)| format!("n{index}={}", here(&it.peer)))
+            .collect();
+        let folder = self.folder.display();
+        let log = std::fs::File::create(self.folder.join(format!("log-{index}"))).unwrap();
+        let etcd = program("etcd");
+        let mut command = match servant() {
+            None => Command::new(etcd),
+            Some(user) => {
+                let mut command = Command::new("setpriv");
+                command
+                    .arg(format!("--reuid={}", user.uid))
+                    .arg(format!("--regid={}", user.gid));
+                command.arg("--clear-groups").arg(etcd);
+                command
+            }
+        };
+        let child = command
+            .arg(format!("--name=n{index}"))
+            .arg(format!("--data-dir={folder}/data-{index}"))
+            .arg(format!("--listen-client-urls={}", here(&member.client)))
+            .arg(format!("--advertise-client-urls={}", here(&member.client)))
+            .arg(format!("--listen-peer-urls={}", here(&member.peer)))
+            .arg(format!(
+                "--initial-advertise-peer-urls={}",
+                here(&member.peer)
+            ))
+            .arg(format!("--initial-cluster={}", all.join(",")))
+            .args([
+                "--heartbeat-interval=50",
+                "--election-timeout=500",
+                "--logger=zap",
+            ])
+            .current_dir("/")
+            .env_clear()
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        std::fs::write(
+            self.folder.join(format!("pid-{index}")),
+            child.id().to_string(),
+        )
+        .unwrap();
+        *member.child.lock().unwrap() = Some(child);
+    }
+
+    /// Waits for something that happens soon.
+    pub(crate) fn wait_until(&self, what: &str, mut happened: impl FnMut() -> bool) {
+        let begun = Instant::now();
+        while !happened() {
+            let log = || std::fs::read_to_string(self.folder.join("log-0")).unwrap_or_default();
+            assert!(begun.elapsed() < START, "no {what}: {}", log());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn signal(&self, index: usize, signal: Signal) {
+        let id = self.members[index]
+            .child
+            .lock()
+            .unwrap()
+            .as_ref()
+            .unwrap()
+            .id();
+        kill(Pid::from_raw(i32::try_from(id).unwrap()), signal).unwrap();
+    }
+
+    /// Kills a server, as a power cut does.
+    pub(crate) fn kill(&self, index: usize) {
+        if let Some(mut child) = self.members[index].child.lock().unwrap().take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    /// Stops a server in the middle of whatever it does.
+    pub(crate) fn freeze(&self, index: usize) {
+        self.signal(index, Signal::SIGSTOP);
+    }
+
+    /// Lets it go on.
+    pub(crate) fn thaw(&self, index: usize) {
+        self.signal(index, Signal::SIGCONT);
+    }
+
+    /// The URL of a store of a test's own, on all servers.
+    pub(crate) fn url(&self) -> String {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let hosts = self
+            .members
+            .iter()
+            .map(|it| format!("127.0.0.1:{}", it.client.number()));
+        let hosts: Vec<_> = hosts.collect();
+        format!(
+            "etcd://{}/t{}",
+            hosts.join(","),
+            NUMBER.fetch_add(1, Ordering::Relaxed)
+        )
+    }
+
+    /// What etcdctl prints for a command, if it succeeds.
+    pub(crate) fn etcdctl(&self, words: &[&str]) -> Option<String> {
+        let ends = self
+            .members
+            .iter()
+            .map(|it| format!("127.0.0.1:{}", it.client.number()));
+        let output = Command::new(program("etcdctl"))
+            .env_clear()
+            .env("ETCDCTL_API", "3")
+            .arg(format!(
+                "--endpoints={}",
+                ends.collect::<Vec<_>>().join(",")
+            ))
+            .arg("--dial-timeout=2s")
+            .args(words)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        output.status.success().then_some(text)
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        let _ = self.keeper.kill();
+        let _ = self.keeper.wait();
+        for index in 0..self.members.len() {
+            self.kill(index);
+        }
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
