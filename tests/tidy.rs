@@ -226,7 +226,7 @@ fn the_machine_of_a_run_reads_no_clock() {
 fn only_one_module_distinguishes_the_kinds_of_stores() {
     let store = src().join("store");
     let allowed = [
-        "open.rs", "open", "url.rs", "sqlite", "postgres", "mysql", "redis",
+        "open.rs", "open", "url.rs", "sqlite", "postgres", "mysql", "redis", "etcd",
     ]
     .map(|name| store.join(name));
     for path in sources(&src()) {
@@ -239,6 +239,7 @@ fn only_one_module_distinguishes_the_kinds_of_stores() {
             "StoreUrl::Postgres",
             "StoreUrl::Mysql",
             "StoreUrl::Redis",
+            "StoreUrl::Etcd",
             "is_conninfo",
         ] {
             assert!(!code.contains(kind), "{} asks for {kind}", path.display());

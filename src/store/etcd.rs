@@ -4,6 +4,7 @@
 //! entries and the clock in one flight; a commit is a look at all that it touches, and one transaction that compares
 //! the server's own revisions. No answer of etcd has a time: the clock is a lease that never ends ([`clock`]).
 
+pub mod examine;
 pub mod settings;
 
 mod clock;
@@ -21,6 +22,7 @@ pub(crate) mod test_server;
 use std::sync::Arc;
 use std::time::Duration;
 
+use self::entry::STEP_MS;
 use self::grpc::Incoming;
 use self::link::{Link, Question, Session, Turned, What};
 use self::settings::Settings;
@@ -103,6 +105,13 @@ impl Kv for EtcdKv {
 
     fn has_ticks(&self) -> bool {
         true
+    }
+
+    fn step(&self) -> Duration {
+        match self.turned {
+            Some(_) => Duration::ZERO,
+            None => Duration::from_millis(STEP_MS.unsigned_abs()),
+        }
     }
 
     fn get(&mut self, asked: &[Ask]) -> Result<Found, StoreError> {

@@ -31,6 +31,11 @@ pub trait Kv: Send {
     /// True if the ticks of its time come from a clock that is never set.
     fn has_ticks(&self) -> bool;
 
+    /// How much later than it says its time may be: that of a clock that counts in steps.
+    fn step(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// Reads entries and the store's time, in one snapshot.
     fn get(&mut self, asked: &[Ask]) -> Result<Found, StoreError>;
 

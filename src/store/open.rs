@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::checkup::{Check, Tell, directory};
+use super::etcd::settings::Settings as EtcdSettings;
+use super::etcd::{self, EtcdKv, EtcdStore};
 use super::mysql::{self, MysqlStore};
 use super::net::host::{self, Secret};
 use super::net::options::BadSettings;
@@ -91,6 +93,7 @@ impl StoreUrl {
             Self::Postgres(text) => Box::new(postgres_store(text, opening, warn)?),
             Self::Mysql(text) => Box::new(mysql_store(text, opening, warn)?),
             Self::Redis(text) => Box::new(redis_store(text, opening)?),
+            Self::Etcd(text) => Box::new(etcd_store(text, opening)?),
         };
         let locks = opening.state.map(locks_in);
         Ok(Opened { store, locks })
@@ -111,6 +114,8 @@ impl StoreUrl {
             Self::Mysql(text) => made(mysql_store(text, opening, warn)?, SqlStore::init)?,
             // There is nothing to make. The server must be usable.
             Self::Redis(text) => made(redis_store(text, opening)?, |store| store.list().map(drop))?,
+            // A cluster cannot prove that it has no past: the operator says so.
+            Self::Etcd(text) => made(etcd_store(text, opening)?, |it| it.init(opening.timeout))?,
         })
     }
 
@@ -133,8 +138,8 @@ impl StoreUrl {
                 settings(mysql::settings, text, opening.application, warn)?;
                 Ok(mysql::schema::creation())
             }
-            Self::Redis(_) => Err(StoreError::misconfigured(
-                "there is no SQL for a Redis or Valkey store, which needs no tables",
+            Self::Redis(_) | Self::Etcd(_) => Err(StoreError::misconfigured(
+                "there is no SQL for a store of Redis, Valkey or etcd, which needs no tables",
             )
             .remedy("run it without --print-sql")
             .into()),
@@ -172,6 +177,13 @@ impl StoreUrl {
                 settings_of_redis(text),
                 "correct it in the URL",
                 redis::examine::examine,
+                examination,
+                tell,
+            ),
+            Self::Etcd(text) => examine_servers(
+                settings_of_etcd(text),
+                "correct it in the URL, or in etcdctl's variables",
+                etcd::examine::examine,
                 examination,
                 tell,
             ),
@@ -257,6 +269,17 @@ fn redis_store(text: &Secret, opening: &Opening<'_>) -> Result<RedisStore, Store
     let settings = settings_of_redis(text)?;
     let kv = RedisKv::new(settings, opening.timeout, opening.application);
     Ok(RedisStore::new(kv))
+}
+
+fn etcd_store(text: &Secret, opening: &Opening<'_>) -> Result<EtcdStore, StoreError> {
+    guard_password();
+    let settings = settings_of_etcd(text)?;
+    Ok(EtcdStore::new(EtcdKv::new(settings, opening.timeout)))
+}
+
+fn settings_of_etcd(text: &Secret) -> Result<EtcdSettings, StoreError> {
+    let read = EtcdSettings::read(&text.0, |name| std::env::var(name).ok());
+    read.map_err(|bad| StoreError::misconfigured(format!("the store's URL {bad}")))
 }
 
 fn settings_of_redis(text: &Secret) -> Result<redis_settings::Settings, StoreError> {

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use super::etcd::settings as etcd;
 use super::mysql::conninfo::text as mysql;
 use super::net::address::BadAddress;
 use super::net::host::{Secret, Settings as _};
@@ -24,21 +25,23 @@ pub enum StoreUrl {
     Mysql(Secret),
     /// A Redis or Valkey server: its URL. It may hold a password.
     Redis(Secret),
+    /// An etcd cluster: its URL. It may hold a password.
+    Etcd(Secret),
 }
 
 /// The schemes of databases that users of other lock tools may try.
-const UNSUPPORTED: [&str; 6] = ["mongodb", "etcd", "consul", "zookeeper", "mssql", "oracle"];
+const UNSUPPORTED: [&str; 5] = ["mongodb", "consul", "zookeeper", "mssql", "oracle"];
 
 /// Why a text names no store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
     #[error(
-        "the store {0:?} has an unknown scheme: write postgres://user@host/database, mysql://user@host/database, redis://user@host, sqlite:///absolute/path or a plain path of a file"
+        "the store {0:?} has an unknown scheme: write postgres://user@host/database, mysql://user@host/database, redis://user@host, etcd://user@host, sqlite:///absolute/path or a plain path of a file"
     )]
     UnknownScheme(String),
     /// A database that other tools of this kind use.
     #[error(
-        "tokenrun does not support {0}:// stores: use PostgreSQL (postgres://user@host/database), MySQL or MariaDB (mysql://user@host/database), Redis or Valkey (redis://user@host) or a SQLite file (sqlite:///absolute/path)"
+        "tokenrun does not support {0}:// stores: use PostgreSQL (postgres://user@host/database), MySQL or MariaDB (mysql://user@host/database), Redis or Valkey (redis://user@host), etcd (etcd://user@host) or a SQLite file (sqlite:///absolute/path)"
     )]
     Unsupported(String),
     /// `sqlite://` without an absolute path.
@@ -46,14 +49,14 @@ pub enum UrlError {
     NotAbsolute(String),
     /// A file of such a name would be a private one, relative to this process's directory.
     #[error(
-        "the store {0:?} is no path that can be meant: write postgres://user@host/database, mysql://user@host/database, redis://user@host, sqlite:///absolute/path or a plain path of a file (./NAME, if its name is like this; ~ and variables are a shell's, and mean nothing here)"
+        "the store {0:?} is no path that can be meant: write postgres://user@host/database, mysql://user@host/database, redis://user@host, etcd://user@host, sqlite:///absolute/path or a plain path of a file (./NAME, if its name is like this; ~ and variables are a shell's, and mean nothing here)"
     )]
     Unlikely(String),
     /// The rest of the text may hold a password.
     #[error("the store {0}://… {1}")]
-    Redis(String, BadAddress),
+    Address(String, BadAddress),
     #[error(
-        "the store is empty: write postgres://user@host/database, mysql://user@host/database, redis://user@host, sqlite:///absolute/path or a plain path of a file"
+        "the store is empty: write postgres://user@host/database, mysql://user@host/database, redis://user@host, etcd://user@host, sqlite:///absolute/path or a plain path of a file"
     )]
     Empty,
     /// No default where a private file would exclude no other node.
@@ -90,7 +93,11 @@ impl StoreUrl {
             "sqlite" => Err(UrlError::NotAbsolute(text.to_owned())),
             of_redis if redis::is_scheme(of_redis) => match redis::parse(trimmed) {
                 Ok(_) => Ok(Self::Redis(Secret(trimmed.to_owned()))),
-                Err(bad) => Err(UrlError::Redis(of_redis.to_owned(), bad)),
+                Err(bad) => Err(UrlError::Address(of_redis.to_owned(), bad)),
+            },
+            of_etcd if etcd::is_scheme(of_etcd) => match etcd::Settings::read(trimmed, |_| None) {
+                Ok(_) => Ok(Self::Etcd(Secret(trimmed.to_owned()))),
+                Err(bad) => Err(UrlError::Address(of_etcd.to_owned(), bad)),
             },
             other if UNSUPPORTED.contains(&other) => Err(UrlError::Unsupported(other.to_owned())),
             // The rest may hold a password: it is not repeated.
@@ -118,7 +125,7 @@ impl StoreUrl {
     pub fn file(&self) -> Option<&Path> {
         match self {
             Self::Sqlite(path) => Some(path),
-            Self::Postgres(_) | Self::Mysql(_) | Self::Redis(_) => None,
+            Self::Postgres(_) | Self::Mysql(_) | Self::Redis(_) | Self::Etcd(_) => None,
         }
     }
 
@@ -135,7 +142,7 @@ impl StoreUrl {
     pub fn shown(&self) -> String {
         match self {
             Self::Sqlite(path) => format!("sqlite://{}", path.display()),
-            Self::Postgres(text) | Self::Mysql(text) | Self::Redis(text) => {
+            Self::Postgres(text) | Self::Mysql(text) | Self::Redis(text) | Self::Etcd(text) => {
                 without_password(&text.0)
             }
         }
@@ -167,6 +174,7 @@ pub fn has_password(text: &str) -> bool {
         }
         Ok(StoreUrl::Mysql(text)) => mysql::has_password(&text.0),
         Ok(StoreUrl::Redis(text)) => redis::parse(&text.0).is_ok_and(|it| it.has_password()),
+        Ok(StoreUrl::Etcd(text)) => of_etcd(&text).is_some_and(|it| it.has_password()),
         Ok(StoreUrl::Sqlite(_)) | Err(_) => false,
     }
 }
@@ -176,8 +184,14 @@ pub fn password_place(text: &str) -> &'static str {
     match StoreUrl::parse(text) {
         Ok(StoreUrl::Mysql(_)) => "~/.my.cnf",
         Ok(StoreUrl::Redis(_)) => "REDISCLI_AUTH",
+        Ok(StoreUrl::Etcd(_)) => "ETCDCTL_PASSWORD",
         _ => "~/.pgpass",
     }
+}
+
+/// The settings of the URL alone.
+fn of_etcd(url: &Secret) -> Option<etcd::Settings> {
+    etcd::Settings::read(&url.0, |_| None).ok()
 }
 
 fn is_secret(name: &str) -> bool {
@@ -195,6 +209,9 @@ pub fn without_password(text: &str) -> String {
         Ok(StoreUrl::Mysql(url)) => return mysql::without_password(&url.0),
         Ok(StoreUrl::Redis(url)) => {
             return redis::parse(&url.0).map_or_else(|_| UNREADABLE.into(), |it| it.name());
+        }
+        Ok(StoreUrl::Etcd(url)) => {
+            return of_etcd(&url).map_or_else(|| UNREADABLE.into(), |it| it.name());
         }
         Ok(StoreUrl::Postgres(url)) => postgres::parse(&url.0),
         Err(_) => return UNREADABLE.to_owned(),

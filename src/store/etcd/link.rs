@@ -11,10 +11,11 @@ use super::entry::{Keys, Now, STEP_MS, Writes, Written};
 use super::fault::{Fault, Said};
 use super::grpc::{Channel, Incoming};
 use super::messages::{
-    AuthenticateRequest, AuthenticateResponse, Compare, Compared, Comparison, DeleteRangeRequest,
-    Empty, LeaseGrantRequest, LeaseRequest, LeaseResponse, MemberListRequest, MemberListResponse,
-    PutRequest, RangeRequest, RangeResponse, Request, RequestOp, Response, StatusResponse,
-    TimeToLiveResponse, TxnRequest, TxnResponse, Watch, WatchCreateRequest, WatchRequest, With,
+    Alarm, AlarmMember, AlarmRequest, AlarmResponse, AuthenticateRequest, AuthenticateResponse,
+    Compare, Compared, Comparison, DeleteRangeRequest, Empty, LeaseGrantRequest, LeaseRequest,
+    LeaseResponse, MemberListRequest, MemberListResponse, PutRequest, RangeRequest, RangeResponse,
+    Request, RequestOp, Response, StatusResponse, TimeToLiveResponse, TxnRequest, TxnResponse,
+    Watch, WatchCreateRequest, WatchRequest, With,
 };
 use super::settings::Settings;
 use crate::store::kv::{Ask, Commit, Committed, Entry, Found, Outcome, Part, Server};
@@ -45,6 +46,9 @@ const NOT_LED: i64 = 60;
 /// The least length of a ticket, in seconds.
 const LEAST_TICKET: i64 = 2;
 
+/// A store with fewer revisions may be new.
+const MANY: i64 = 10_000;
+
 /// How far two readings may differ besides the time between them.
 const SLACK: i64 = 2;
 
@@ -74,6 +78,7 @@ pub(super) struct Link {
     keys: Keys,
     /// The socket, to be polled; closed with the link.
     pub(super) socket: Arc<OwnedFd>,
+    pub(super) secured: bool,
     /// The lease of this connection's commits. It is never kept alive after a call without an answer.
     ticket: Option<i64>,
     /// The last reading of the clock, and when it came.
@@ -701,6 +706,77 @@ fn remove(key: Vec<u8>) -> RequestOp {
     operation(Request::Delete(DeleteRangeRequest { key }))
 }
 
+/// What `doctor` asks.
+impl Link {
+    pub(super) async fn status(&mut self) -> Result<StatusResponse, Fault> {
+        self.channel
+            .call("/etcdserverpb.Maintenance/Status", &Empty {}, SHORT)
+            .await
+    }
+
+    /// How many seconds the clock has counted; `None` if it has not begun.
+    pub(super) async fn passed(&mut self) -> Result<Option<i64>, Fault> {
+        let lease = LeaseRequest {
+            id: self.keys.clock(),
+        };
+        let path = "/etcdserverpb.Lease/LeaseTimeToLive";
+        let lease: TimeToLiveResponse = self.channel.call(path, &lease, SHORT).await?;
+        Ok((lease.ttl >= 0).then(|| lease.granted.saturating_sub(lease.ttl)))
+    }
+
+    /// The number of servers.
+    pub(super) async fn members(&mut self) -> Result<usize, Fault> {
+        let request = MemberListRequest { linearizable: true };
+        let path = "/etcdserverpb.Cluster/MemberList";
+        let list: MemberListResponse = self.channel.call(path, &request, SHORT).await?;
+        Ok(list.members.len())
+    }
+
+    /// The names of the alarms.
+    pub(super) async fn alarms(&mut self) -> Result<String, Fault> {
+        let path = "/etcdserverpb.Maintenance/Alarm";
+        let list: AlarmResponse = self.channel.call(path, &AlarmRequest {}, SHORT).await?;
+        let name = |it: &AlarmMember| match it.alarm() {
+            Alarm::None => "",
+            Alarm::NoSpace => "NOSPACE",
+            Alarm::Corrupt => "CORRUPT",
+        };
+        Ok(list.alarms.iter().map(name).collect::<Vec<_>>().join(" "))
+    }
+
+    /// True if old revisions are never removed: the first one of many can still be read.
+    pub(super) async fn keeps_all(&mut self) -> Result<bool, Fault> {
+        let read = |revision| TxnRequest {
+            success: vec![operation(Request::Range(RangeRequest {
+                revision,
+                ..range(self.keys.own("epoch"))
+            }))],
+            ..TxnRequest::default()
+        };
+        let (now, first) = (read(0), read(1));
+        let now = self.txn(&now).await?.header.unwrap_or_default();
+        match self.txn(&first).await {
+            Ok(_) => Ok(now.revision >= MANY),
+            Err(Fault::Said(said)) if said.is_compacted() => Ok(false),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// Asks for writes that never happen: a user without the right is refused nevertheless.
+    pub(super) async fn may_write(&mut self) -> Result<(), Fault> {
+        let key = self.keys.own("epoch");
+        for write in [put(key.clone(), Vec::new(), 0), remove(key.clone())] {
+            let txn = TxnRequest {
+                compare: vec![is_at(key.clone(), -1)],
+                success: vec![write],
+                failure: Vec::new(),
+            };
+            self.txn(&txn).await?;
+        }
+        Ok(())
+    }
+}
+
 /// The keys that a commit compares, writes or removes.
 fn touched_keys(commit: &Commit) -> impl Iterator<Item = &String> {
     let compared = commit.compare.iter().map(|(key, _)| key);
@@ -749,6 +825,7 @@ impl session::Link for Link {
             channel,
             keys: Keys::new(&settings.prefix),
             socket: dialled.socket,
+            secured: settings.tls.is_some(),
             ticket: None,
             last: None,
         };

@@ -266,3 +266,25 @@ pub(super) struct WatchCreateRequest {
     #[prost(bytes = "vec", tag = "1")]
     pub(super) key: Vec<u8>,
 }
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct AlarmRequest {}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct AlarmMember {
+    #[prost(enumeration = "Alarm", tag = "2")]
+    pub(super) alarm: i32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration)]
+pub(super) enum Alarm {
+    None = 0,
+    NoSpace = 1,
+    Corrupt = 2,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct AlarmResponse {
+    #[prost(message, repeated, tag = "2")]
+    pub(super) alarms: Vec<AlarmMember>,
+}

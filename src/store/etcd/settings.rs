@@ -92,6 +92,14 @@ impl Settings {
     }
 }
 
+impl Settings {
+    /// True if a password is given.
+    pub fn has_password(&self) -> bool {
+        let mut hosts = self.servers.hosts.iter();
+        hosts.any(|host| host.password.is_some())
+    }
+}
+
 /// The servers of the URL; those of the variable, if it names none.
 fn hosts(address: &Address<'_>, endpoints: Option<String>) -> Result<Vec<Host>, BadAddress> {
     let is_empty = address

@@ -1,6 +1,7 @@
 //! The entries of tokens, and the entry of the incarnation's note.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::entries::{DOCUMENT, GROUP, delete, fields};
 use super::keys::{self, INCARNATION, TOKENS, WAITERS, list, whole};
@@ -13,6 +14,7 @@ use crate::store::sql::cell::BadColumn;
 use crate::store::sql::token::Columns;
 use crate::store::sql::waiter;
 use crate::store::{Listing, Reading, StoreError, Tokens, Unreadable};
+use crate::sys::random;
 use crate::token::{
     GroupName, IncarnationNote, Memory, NoteSwap, Row, StampOf, Swap, Swapped, Version,
 };
@@ -177,13 +179,53 @@ impl<K: Kv> KvStore<K> {
             version.map(|version| IncarnationNote::from_json(entry.field(DOCUMENT), version))
         });
         let wrong = |bad| self.bad(INCARNATION, &bad);
+        let mut note = note.transpose().map_err(wrong)?;
+        if let Some(note) = note.as_mut().filter(|note| note.epoch == found.now.epoch) {
+            // As late as it may have been: an observation never ends early.
+            let step = i64::try_from(self.kv.step().as_millis()).unwrap_or(i64::MAX);
+            let (seen, now) = (note.first_seen.tick_ms, found.now.stamp.tick_ms);
+            note.first_seen.tick_ms = seen.max(seen.saturating_add(step).min(now));
+        }
         Ok(Memory {
             incarnation: found.server.incarnation.clone(),
             durable: found.server.durable,
-            note: note.transpose().map_err(wrong)?,
+            note,
             unnoted: found.server.unnoted,
             lag: found.server.lag,
         })
+    }
+
+    /// Notes that the store has no past, on the word of the operator who makes it, unless there is a note.
+    ///
+    /// # Errors
+    /// If it is unknown whether the note is written.
+    pub fn init(&mut self, limit: Duration) -> Result<(), StoreError> {
+        let found = self.kv.get(&[Ask::One(INCARNATION.into())])?;
+        let (
+            Memory {
+                incarnation: Some(own),
+                durable,
+                note: None,
+                ..
+            },
+            now,
+        ) = (self.memory(&found)?, &found.now)
+        else {
+            return Ok(());
+        };
+        let drawn = random::bits64().map_err(|error| {
+            StoreError::refused(format!(
+                "the operating system gave no random number: {error}"
+            ))
+        })?;
+        let note = NoteSwap {
+            from: None,
+            to: IncarnationNote::of_new(own, durable, now, Version::from_random(drawn)),
+            expiry: now.until(limit),
+            act: None,
+        };
+        // After a conflict there is a note.
+        self.note(&note).map(drop)
     }
 
     fn row(&self, key: &str, entry: &Entry) -> Result<Row, StoreError> {
