@@ -1,10 +1,14 @@
 //! What operators and scripts ask of tokenrun, as stories of two nodes, each on a SQLite
-//! file, on a real PostgreSQL server, on a real MariaDB server and on a real Redis server.
+//! file, on a real PostgreSQL server, on a real MariaDB server, on a real Redis server and on a
+//! real etcd server.
 
 // clippy.toml allows these in tests, and knows a test by an attribute that the
 // helpers lack.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "../src/store/etcd/test_server.rs"]
+#[allow(dead_code)]
+mod etcd_server;
 #[path = "../src/store/mysql/test_server.rs"]
 #[allow(dead_code)]
 mod mysql_server;
@@ -63,6 +67,13 @@ fn on_redis(story: fn(&Site)) {
     story(&site);
 }
 
+/// Tells it on an etcd server, with a prefix of its own, which an operator has called new.
+fn on_etcd(story: fn(&Site)) {
+    let site = Site::new(etcd_server::Cluster::shared().url());
+    site.verb(&["init"]).end().with_code(0);
+    story(&site);
+}
+
 /// A test for each story on each store. Those about tables, which change them by SQL, are of no
 /// other store.
 macro_rules! stories {
@@ -77,6 +88,9 @@ macro_rules! stories {
         }
         mod redis {
             $(#[test] fn $story() { crate::on_redis(super::$story); })*
+        }
+        mod etcd {
+            $(#[test] fn $story() { crate::on_etcd(super::$story); })*
         }
         mod mariadb {
             $(#[test] fn $story() { crate::on_mariadb(super::$story); })*

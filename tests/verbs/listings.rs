@@ -120,7 +120,7 @@ fn a_group_is_shown_in_detail(site: &Site) {
     };
     assert!(line("state").ends_with("running, paused"), "{text}");
     assert!(
-        ["state/tokens.db", "postgres", "mysql", "redis"]
+        ["state/tokens.db", "postgres", "mysql", "redis", "etcd"]
             .iter()
             .any(|it| line("store").contains(it)),
         "{text}"
