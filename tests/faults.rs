@@ -1,10 +1,11 @@
 //! Nodes contend on one store while wrappers, guards and jobs are killed, stopped,
 //! continued and asked to end at random, and the store is hindered: a SQLite file by
-//! writers, a PostgreSQL, a MariaDB and a Redis server by crashes, freezes and their networks.
+//! writers, a PostgreSQL, a MariaDB and a Redis server and three etcd servers by crashes, freezes and their
+//! networks.
 //! Afterwards the jobs' own evidence is held against what is promised.
 //!
 //! `cargo test --test faults -- --minutes 30` plays it for longer, `--store postgres`, `--store mysql`,
-//! `--store redis` or `--store sqlite` on that one alone, `--seed N` the same faults again; `--nodes`,
+//! `--store redis`, `--store etcd` or `--store sqlite` on that one alone, `--seed N` the same faults again; `--nodes`,
 //! `--groups` and `--program` as they say.
 //!
 //! This program is also the job, its grandchildren, a writer that is in the way, and
@@ -20,12 +21,19 @@ mod call;
 mod check;
 #[path = "faults/database.rs"]
 mod database;
+#[path = "faults/etcd.rs"]
+mod etcd;
+#[path = "../src/store/etcd/test_server.rs"]
+#[allow(dead_code)]
+mod etcd_server;
 #[path = "faults/evidence.rs"]
 mod evidence;
 #[path = "faults/faults.rs"]
 mod faults;
 #[path = "faults/job.rs"]
 mod job;
+#[path = "faults/keeping.rs"]
+mod keeping;
 #[path = "faults/log.rs"]
 mod log;
 #[path = "faults/mysql.rs"]
@@ -72,6 +80,7 @@ fn main() {
     troubles::cause_faults(&words);
     mysql::cause_faults(&words);
     redis::cause_faults(&words);
+    etcd::cause_faults(&words);
     let mut options = options::Options::parse(&words);
     let mut failed = 0;
     let mut passed = 0;

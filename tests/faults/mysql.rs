@@ -1,21 +1,19 @@
 //! A MariaDB server, with a network to each node. Both are kept by another process, which has threads, and
 //! sees the servers' processes that are left behind.
 
-use std::io::{BufRead as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::exit;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use tokenrun::sys::wait;
 
 use super::database::Database;
+use super::keeping::{Kept, obey, ports};
 use super::log::Log;
 use super::mysql_server::{Kind, Server};
 use super::postgres::Postgres;
 use super::proxy::Proxy;
-use super::troubles::SETTLE;
 
 /// The first word of this program as the one that keeps a server.
 const CAUSE: &str = "--cause-mysql";
@@ -45,9 +43,6 @@ const TROUBLES: [&str; 9] = [
 
 /// How long it takes to make a replica, to cut it off, to promote it and to move to it.
 const MOVING: Duration = Duration::from_secs(15);
-
-/// How often what happens again and again does.
-const AGAIN: Duration = Duration::from_millis(90);
 
 /// How long a replica may take.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -128,10 +123,8 @@ pub(crate) fn cause_faults(words: &[String]) {
         replica: None,
         server,
     };
-    let ports = keeper.proxies.iter().map(|it| it.port.to_string());
-    let ports: Vec<String> = ports.collect();
-    say(&ports.join(" "));
-    keeper.obey(&lines());
+    let ports = ports(&keeper.proxies);
+    obey(&mut keeper, &ports);
     let said = std::fs::read_to_string(keeper.server.log()).unwrap_or_default();
     keeper.log.say(&format!("what it has written:\n{said}"));
     drop(keeper);
@@ -175,23 +168,6 @@ fn replication(port: u16) -> [String; 4] {
     }
 }
 
-fn say(line: &str) {
-    let mut stdout = std::io::stdout();
-    writeln!(stdout, "{line}").unwrap();
-    stdout.flush().unwrap();
-}
-
-/// The lines of standard input, as they come.
-fn lines() -> Receiver<String> {
-    let (sender, lines) = channel();
-    std::thread::spawn(move || {
-        for line in std::io::stdin().lock().lines() {
-            let _ = sender.send(line.unwrap());
-        }
-    });
-    lines
-}
-
 struct Keeper {
     server: Server,
     /// What is about to be promoted.
@@ -200,46 +176,7 @@ struct Keeper {
     log: Log,
 }
 
-impl Keeper {
-    /// Until the orders end.
-    fn obey(&mut self, lines: &Receiver<String>) {
-        while let Ok(line) = lines.recv() {
-            let mut words = line.splitn(3, ' ');
-            let mut word = || words.next().unwrap_or_default();
-            let (length, node, fault) = (word(), word(), word());
-            if length == SETTLE {
-                say(SETTLE);
-            } else if !fault.is_empty() {
-                let length = Duration::from_millis(length.parse().unwrap());
-                self.cause(fault, node.parse().unwrap(), length, lines);
-            }
-        }
-    }
-
-    /// A trouble from its begin to its end: so long, or to the next line, which mends it.
-    fn cause(&mut self, fault: &str, node: usize, length: Duration, lines: &Receiver<String>) {
-        self.log.say(&format!("{fault} (node {node})"));
-        self.begin(fault, node);
-        if fault == PROMOTED {
-            // What is committed meanwhile is lost, whatever else is asked for.
-            std::thread::sleep(length);
-        }
-        let end = Instant::now() + length;
-        loop {
-            let left = end.saturating_duration_since(Instant::now());
-            match lines.recv_timeout(left.min(AGAIN)) {
-                Err(RecvTimeoutError::Timeout) if !left.is_zero() => {
-                    if matches!(fault, RESET | SESSIONS_KILLED) {
-                        self.begin(fault, node);
-                    }
-                }
-                _ => break,
-            }
-        }
-        self.end(fault, node);
-        self.log.say("is well");
-    }
-
+impl Kept for Keeper {
     fn begin(&mut self, fault: &str, node: usize) {
         match fault {
             KILLED => self.server.stop(Signal::SIGKILL),
@@ -267,6 +204,20 @@ impl Keeper {
         let _ = wait::reap(usize::MAX, |_, _| {});
     }
 
+    fn repeats(&self, fault: &str) -> bool {
+        matches!(fault, RESET | SESSIONS_KILLED)
+    }
+
+    fn loses(&self, fault: &str) -> bool {
+        fault == PROMOTED
+    }
+
+    fn log(&mut self) -> &mut Log {
+        &mut self.log
+    }
+}
+
+impl Keeper {
     /// In the middle of whatever they do.
     fn kill_sessions(&self) {
         let others = "SELECT id FROM information_schema.processlist WHERE db = 'jobs'";

@@ -15,7 +15,8 @@ use nix::unistd::geteuid;
 use super::call::STATE;
 use super::database::Database;
 use super::job::myself;
-use super::troubles::{CAUSE, MOVING, SETTLE, TROUBLES, loses_commits};
+use super::keeping::SETTLE;
+use super::troubles::{CAUSE, MOVING, TROUBLES, loses_commits};
 use super::world::node_name;
 
 /// Where root's state is.

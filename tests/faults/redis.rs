@@ -5,15 +5,14 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, exit};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::database::Database;
+use super::keeping::{Kept, obey, ports};
 use super::log::Log;
 use super::postgres::Postgres;
 use super::proxy::Proxy;
 use super::redis_server::Server;
-use super::troubles::{SETTLE, lines, say};
 use super::world::node_name;
 
 /// The first word of this program as the one that keeps a Redis server.
@@ -36,9 +35,6 @@ const TROUBLES: [&str; 11] = [
 
 /// How long it takes to start, to copy and to move to a server.
 const MOVING: Duration = Duration::from_secs(10);
-
-/// How often what happens again and again does.
-const AGAIN: Duration = Duration::from_millis(90);
 
 /// Each write is on the disk before its answer.
 const CONFIGURATION: [&str; 2] = ["appendonly yes", "appendfsync always"];
@@ -136,13 +132,8 @@ pub(crate) fn cause_faults(words: &[String]) {
         replica: None,
         server,
     };
-    let ports: Vec<String> = keeper
-        .proxies
-        .iter()
-        .map(|it| it.port.to_string())
-        .collect();
-    say(&ports.join(" "));
-    keeper.obey(&lines());
+    let ports = ports(&keeper.proxies);
+    obey(&mut keeper, &ports);
     drop(keeper);
     exit(0);
 }
@@ -155,46 +146,7 @@ struct Keeper {
     log: Log,
 }
 
-impl Keeper {
-    /// Until the orders end.
-    fn obey(&mut self, lines: &Receiver<String>) {
-        while let Ok(line) = lines.recv() {
-            let mut words = line.splitn(3, ' ');
-            let mut word = || words.next().unwrap_or_default();
-            let (length, node, fault) = (word(), word(), word());
-            if length == SETTLE {
-                say(SETTLE);
-            } else if !fault.is_empty() {
-                let length = Duration::from_millis(length.parse().unwrap());
-                self.cause(fault, node.parse().unwrap(), length, lines);
-            }
-        }
-    }
-
-    /// A trouble from its begin to its end: so long, or to the next line, which mends it.
-    fn cause(&mut self, fault: &str, node: usize, length: Duration, lines: &Receiver<String>) {
-        self.log.say(&format!("{fault} (node {node})"));
-        self.begin(fault, node);
-        if fault == PROMOTED {
-            // What is committed meanwhile is lost, whatever else is asked for.
-            std::thread::sleep(length);
-        }
-        let end = Instant::now() + length;
-        loop {
-            let left = end.saturating_duration_since(Instant::now());
-            match lines.recv_timeout(left.min(AGAIN)) {
-                Err(RecvTimeoutError::Timeout) if !left.is_zero() => {
-                    if fault == RESET {
-                        self.begin(fault, node);
-                    }
-                }
-                _ => break,
-            }
-        }
-        self.end(fault, node);
-        self.log.say("is well");
-    }
-
+impl Kept for Keeper {
     fn begin(&mut self, fault: &str, node: usize) {
         match fault {
             KILLED | EMPTIED => self.server.kill(),
@@ -227,6 +179,20 @@ impl Keeper {
         }
     }
 
+    fn repeats(&self, fault: &str) -> bool {
+        fault == RESET
+    }
+
+    fn loses(&self, fault: &str) -> bool {
+        fault == PROMOTED
+    }
+
+    fn log(&mut self) -> &mut Log {
+        &mut self.log
+    }
+}
+
+impl Keeper {
     /// The master is gone, and what the replica has not received is lost.
     fn promote(&mut self) {
         let Some(replica) = self.replica.take() else {

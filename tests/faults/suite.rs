@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::call::{LONGEST_WAIT, Paths};
 use super::check::{Violation, check};
 use super::database::{Database, Sqlite};
+use super::etcd::Etcd;
 use super::evidence::{Ended, Evidence, Record};
 use super::faults::Faults;
 use super::job::Plan;
@@ -46,7 +47,8 @@ fn play_and_check(options: &Options, store: &str) -> bool {
         "postgres" => Box::new(Postgres::new(folder, options.nodes)),
         "mysql" => Box::new(Mysql::new(folder, options.nodes)),
         "redis" => Box::new(Redis::new(folder, options.nodes, &options.program)),
-        other => panic!("--store {other}: there are sqlite, postgres, mysql and redis"),
+        "etcd" => Box::new(Etcd::new(folder, options.nodes, &options.program)),
+        other => panic!("--store {other}: there are sqlite, postgres, mysql, redis and etcd"),
     };
     let place = Paths {
         program: options.program.clone(),

@@ -1,25 +1,21 @@
 //! The faults of a server and its network: the process that runs both and carries out the orders
 //! for faults.
 
-use std::io::{BufRead as _, Write as _};
 use std::path::Path;
 use std::process::exit;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokenrun::sys::{procfs, wait};
 
+use super::keeping::{Kept, obey, ports};
 use super::log::Log;
 use super::proxy::Proxy;
 use super::server::Server;
 
 /// The first word of this program as the one that keeps a server.
 pub(crate) const CAUSE: &str = "--cause";
-
-/// A line that is said back when all is well.
-pub(crate) const SETTLE: &str = "settle";
 
 const KILLED: &str = "server killed";
 const KILLED_WHOLE: &str = "server killed with all its processes";
@@ -54,9 +50,6 @@ pub(crate) fn loses_commits(fault: &str) -> bool {
 /// How long it takes to copy a server, to cut the copy off, to promote it and to move to it.
 pub(crate) const MOVING: Duration = Duration::from_secs(15);
 
-/// How often what happens again and again does.
-const AGAIN: Duration = Duration::from_millis(90);
-
 /// How long a server may take to start again.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -90,34 +83,12 @@ pub(crate) fn cause_faults(words: &[String]) {
         former: None,
         server,
     };
-    let ports: Vec<String> = keeper
-        .proxies
-        .iter()
-        .map(|it| it.port.to_string())
-        .collect();
-    say(&ports.join(" "));
-    keeper.obey(&lines());
+    let ports = ports(&keeper.proxies);
+    obey(&mut keeper, &ports);
     let said = std::fs::read_to_string(keeper.server.log()).unwrap_or_default();
     keeper.log.say(&format!("what it has written:\n{said}"));
     drop(keeper);
     exit(0);
-}
-
-pub(crate) fn say(line: &str) {
-    let mut stdout = std::io::stdout();
-    writeln!(stdout, "{line}").unwrap();
-    stdout.flush().unwrap();
-}
-
-/// The lines of standard input, as they come.
-pub(crate) fn lines() -> Receiver<String> {
-    let (sender, lines) = channel();
-    std::thread::spawn(move || {
-        for line in std::io::stdin().lock().lines() {
-            let _ = sender.send(line.unwrap());
-        }
-    });
-    lines
 }
 
 struct Keeper {
@@ -130,47 +101,7 @@ struct Keeper {
     log: Log,
 }
 
-impl Keeper {
-    /// Until the orders end.
-    fn obey(&mut self, lines: &Receiver<String>) {
-        while let Ok(line) = lines.recv() {
-            let mut words = line.splitn(3, ' ');
-            let mut word = || words.next().unwrap_or_default();
-            let (length, node, fault) = (word(), word(), word());
-            if length == SETTLE {
-                say(SETTLE);
-            } else if !fault.is_empty() {
-                let length = Duration::from_millis(length.parse().unwrap());
-                self.cause(fault, node.parse().unwrap(), length, lines);
-            }
-        }
-    }
-
-    /// A trouble from its begin to its end: so long, or to the next line, which mends it.
-    fn cause(&mut self, fault: &str, node: usize, length: Duration, lines: &Receiver<String>) {
-        self.log.say(&format!("{fault} (node {node})"));
-        self.begin(fault, node);
-        if loses_commits(fault) {
-            // What is committed meanwhile is lost, whatever else is asked for.
-            std::thread::sleep(length);
-        }
-        let end = Instant::now() + length;
-        loop {
-            let left = end.saturating_duration_since(Instant::now());
-            match lines.recv_timeout(left.min(AGAIN)) {
-                Err(RecvTimeoutError::Timeout) if !left.is_zero() => {
-                    if fault == RESET {
-                        self.begin(fault, node);
-                    }
-                }
-                _ => break,
-            }
-        }
-        self.log.say("is mended");
-        self.end(fault, node);
-        self.log.say("is well");
-    }
-
+impl Kept for Keeper {
     fn begin(&mut self, fault: &str, node: usize) {
         match fault {
             KILLED => signal(self.server.pid(), Signal::SIGKILL),
@@ -215,6 +146,20 @@ impl Keeper {
         let _ = wait::reap(usize::MAX, |_, _| {}).unwrap();
     }
 
+    fn repeats(&self, fault: &str) -> bool {
+        fault == RESET
+    }
+
+    fn loses(&self, fault: &str) -> bool {
+        loses_commits(fault)
+    }
+
+    fn log(&mut self) -> &mut Log {
+        &mut self.log
+    }
+}
+
+impl Keeper {
     fn kill_whole(&self) {
         let all = self.processes();
         all.into_iter().for_each(|pid| signal(pid, Signal::SIGKILL));

@@ -101,7 +101,7 @@ impl Cluster {
         for index in 0..count {
             cluster.launch(index);
         }
-        cluster.wait_until("an answer", || cluster.etcdctl(&["get", "x"]).is_some());
+        cluster.until_led();
         cluster
     }
 
@@ -168,6 +168,38 @@ impl Cluster {
         }
     }
 
+    /// Waits until a majority answers.
+    pub(crate) fn until_led(&self) {
+        self.wait_until("an answer", || self.etcdctl(&["get", "x"]).is_some());
+    }
+
+    /// The server that leads.
+    pub(crate) fn leader(&self) -> Option<usize> {
+        (0..self.members.len()).find(|index| {
+            let words = ["endpoint", "status", "--write-out=fields"];
+            let said = self.etcdctl_at(std::slice::from_ref(&self.members[*index]), &words);
+            let said = said.unwrap_or_default();
+            let field = |name: &str| {
+                let mut lines = said.lines();
+                lines.find_map(|line| line.strip_prefix(name).map(str::to_owned))
+            };
+            let leader = field("\"Leader\" :");
+            leader.is_some() && leader == field("\"MemberID\" :")
+        })
+    }
+
+    /// Removes the data of all servers, which are stopped.
+    pub(crate) fn forget(&self) {
+        for index in 0..self.members.len() {
+            let _ = std::fs::remove_dir_all(self.folder.join(format!("data-{index}")));
+        }
+    }
+
+    /// The port of a server.
+    pub(crate) fn port(&self, index: usize) -> u16 {
+        self.members[index].client.number()
+    }
+
     fn signal(&self, index: usize, signal: Signal) {
         let id = self.members[index]
             .child
@@ -214,8 +246,11 @@ impl Cluster {
 
     /// What etcdctl prints for a command, if it succeeds.
     pub(crate) fn etcdctl(&self, words: &[&str]) -> Option<String> {
-        let ends = self
-            .members
+        self.etcdctl_at(&self.members, words)
+    }
+
+    fn etcdctl_at(&self, members: &[Member], words: &[&str]) -> Option<String> {
+        let ends = members
             .iter()
             .map(|it| format!("127.0.0.1:{}", it.client.number()));
         let output = Command::new(program("etcdctl"))
@@ -225,7 +260,7 @@ impl Cluster {
                 "--endpoints={}",
                 ends.collect::<Vec<_>>().join(",")
             ))
-            .arg("--dial-timeout=2s")
+            .args(["--dial-timeout=2s", "--command-timeout=2s"])
             .args(words)
             .stdin(Stdio::null())
             .output()
