@@ -468,6 +468,8 @@ mod tests {
             "mariadb",
             "redis",
             "valkeys",
+            "etcd",
+            "etcds",
         ] {
             for (bad, says) in BAD {
                 let error = check(&format!("{scheme}://{bad}")).unwrap_err();

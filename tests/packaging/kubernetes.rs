@@ -143,7 +143,7 @@ fn manifests_are_valid_by_the_published_schemas() {
         let output = output_of(&mut validate);
         assert_eq!(
             output.matches(" passed for resource ").count(),
-            10,
+            11,
             "{output}"
         );
     }
@@ -236,7 +236,12 @@ fn fits(secret: &Value) {
 
 #[test]
 fn the_manifests_fit_each_other() {
-    for store in ["store.yaml", "store-mysql.yaml", "store-redis.yaml"] {
+    for store in [
+        "store.yaml",
+        "store-mysql.yaml",
+        "store-redis.yaml",
+        "store-etcd.yaml",
+    ] {
         fits(&manifest(store));
     }
     for cluster in ["east", "west"] {

@@ -15,6 +15,8 @@ pub(crate) enum By {
     Mysql,
     /// `tests/redis/guide.rs`: on real servers.
     Redis,
+    /// `tests/etcd/guide.rs`: on real servers.
+    Etcd,
     /// `tests/packaging/recipes.rs`: it is this example's text, which cron, systemd or a
     /// container runs in a test.
     Example(&'static str),
@@ -89,6 +91,10 @@ const RUN: &[(&str, By)] = &[
     ("```text\nredis://", By::Redis),
     ("```text\nmaxmemory-policy ", By::Redis),
     ("```lua\n", By::Redis),
+    ("```sh\netcdctl ", By::Etcd),
+    ("```sh\ntokenrun init --store etcd://", By::Etcd),
+    ("```sh\ntokenrun --store etcd://", By::Etcd),
+    ("```text\netcd://", By::Etcd),
     ("```sql\nSELECT tokenrun.tokenrun_fence(", By::Postgres),
     ("```sql\nALTER ROLE app ", By::Postgres),
 ];

@@ -195,6 +195,32 @@ impl Cluster {
         }
     }
 
+    /// Gives the only server, which is stopped, the data of a snapshot.
+    pub(crate) fn restore(&self, snapshot: &std::path::Path) {
+        self.forget();
+        let peer = format!("http://127.0.0.1:{}", self.members[0].peer.number());
+        let data = self.folder.join("data-0");
+        let words = [
+            "snapshot".to_owned(),
+            "restore".to_owned(),
+            snapshot.display().to_string(),
+            "--name=n0".to_owned(),
+            format!("--initial-cluster=n0={peer}"),
+            format!("--initial-advertise-peer-urls={peer}"),
+            format!("--data-dir={}", data.display()),
+        ];
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        assert!(self.etcdctl(&words).is_some());
+        if let Some(user) = servant() {
+            let mut owned = Command::new("chown");
+            owned
+                .arg("-R")
+                .arg(format!("{}:{}", user.uid, user.gid))
+                .arg(&data);
+            assert!(owned.status().unwrap().success());
+        }
+    }
+
     /// The port of a server.
     pub(crate) fn port(&self, index: usize) -> u16 {
         self.members[index].client.number()

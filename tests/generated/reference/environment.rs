@@ -87,6 +87,23 @@ const OF_REDIS: [(&str, &str); 1] = [(
     "The password, if the URL has none. If both are set, the one of the URL's own name counts. Other processes of the user can read it.",
 )];
 
+/// Variables of etcdctl.
+const OF_ETCD: [(&str, &str); 4] = [
+    ("ETCDCTL_ENDPOINTS", "The servers, if the URL names none."),
+    (
+        "ETCDCTL_USER",
+        "The user, if the URL names none; with `:` and the password behind it, if that is here too.",
+    ),
+    (
+        "ETCDCTL_PASSWORD",
+        "The password, if the URL has none. Other processes of the user can read it.",
+    ),
+    (
+        "ETCDCTL_CACERT, ETCDCTL_CERT, ETCDCTL_KEY",
+        "The files of TLS that the URL does not name.",
+    ),
+];
+
 /// In the order of [`JOB_VARIABLES`].
 const OF_THE_JOB: [&str; JOB_VARIABLES.len()] = [
     "The group.",
@@ -141,6 +158,8 @@ pub(crate) fn topic(command: &Command) -> Topic {
             Table::of(["variable", "effect"], OF_MYSQL),
             heading("Redis and Valkey"),
             Table::of(["variable", "effect"], OF_REDIS),
+            heading("etcd"),
+            Table::of(["variable", "effect"], OF_ETCD),
             heading("Variables of the job"),
             paragraph(
                 "The job finds these in its environment. `tokenrun fence` and `tokenrun check` read them.",

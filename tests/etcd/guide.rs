@@ -1,0 +1,139 @@
+//! The guide's etcd, as it stands there: the servers that it names are real ones of the test's.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use tokenrun::store::url::StoreUrl;
+
+use super::blocks::{Block, By, blocks};
+use super::server::{Cluster, program};
+use super::site::Site;
+use crate::support::{Line, TOKENRUN};
+
+fn the(begin: &str) -> Block {
+    let all = blocks(By::Etcd);
+    all.into_iter().find(|block| block.is(begin)).unwrap()
+}
+
+#[test]
+fn every_block_is_in_a_test_below() {
+    let begins = [
+        "etcdctl role add ",
+        "tokenrun init --store etcd://",
+        "tokenrun --store etcd://",
+        "etcd://e1,",
+    ];
+    for block in blocks(By::Etcd) {
+        let known = begins.iter().any(|begin| block.is(begin));
+        assert!(known, "no test below is about {block:?}");
+    }
+}
+
+#[test]
+fn the_addresses_of_the_guide_are_good() {
+    for line in the("etcd://e1,").text().lines() {
+        assert!(
+            matches!(StoreUrl::parse(line), Ok(StoreUrl::Etcd(_))),
+            "{line}"
+        );
+    }
+}
+
+/// A cluster with users, and a folder in which the guide's commands find etcdctl as its administrator, tokenrun and
+/// the job.
+struct Place {
+    cluster: Cluster,
+    site: Site,
+}
+
+impl Place {
+    fn new() -> Self {
+        let cluster = Cluster::start(1);
+        for words in [
+            &["user", "add", "root:root"][..],
+            &["user", "grant-role", "root", "root"],
+            &["auth", "enable"],
+        ] {
+            assert!(cluster.etcdctl(words).is_some(), "{words:?}");
+        }
+        let site = Site::new(format!("etcd://127.0.0.1:{}", cluster.port(0)));
+        std::os::unix::fs::symlink(TOKENRUN, site.store.file("tokenrun")).unwrap();
+        let place = Self { cluster, site };
+        let client = format!(
+            "unset ETCDCTL_PASSWORD; exec {} --endpoints=127.0.0.1:{} --user=root:root \"$@\"",
+            program("etcdctl").display(),
+            place.cluster.port(0)
+        );
+        place.script("etcdctl", &client);
+        place.script("run.sh", "echo $TOKENRUN_FENCE");
+        place
+    }
+
+    fn script(&self, name: &str, text: &str) {
+        let file = self.site.store.file(name);
+        fs::write(&file, format!("#!/bin/sh\n{text}\n")).unwrap();
+        fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// The guide's lines, as a shell script.
+    fn shell(&self, begin: &str) -> Line {
+        let here = format!("127.0.0.1:{}", self.cluster.port(0));
+        let script = the(begin)
+            .text()
+            .replace("e1.example.org,e2.example.org,e3.example.org", &here)
+            .replace("/opt/etl/run.sh", "./run.sh");
+        let own = self.site.store.path().display();
+        self.site
+            .store
+            .bare(&["-ec", &script])
+            .program("bash")
+            .env("PATH", format!("{own}:/usr/bin:/bin"))
+            .env("XDG_STATE_HOME", self.site.store.path())
+            .env("ETCDCTL_API", "3")
+            .env("ETCDCTL_PASSWORD", "PASSWORD")
+    }
+}
+
+#[test]
+fn the_user_of_the_guide_runs_the_job_and_no_other_user_does() {
+    let place = Place::new();
+    place.shell("etcdctl role add ").end().with_code(0);
+    place
+        .shell("tokenrun init --store etcd://")
+        .end()
+        .with_code(0);
+    let run = place.shell("tokenrun --store etcd://").end().with_code(0);
+    assert_eq!(run.stderr, "");
+    assert!(run.stdout.trim().parse::<i64>().is_ok(), "{}", run.stdout);
+    let port = place.cluster.port(0);
+    let as_user =
+        |user: &str, path: &str| Site::new(format!("etcd://{user}127.0.0.1:{port}{path}"));
+    let refused = |site: Site, password: &str, words: &[&str]| {
+        let run = site.short("a").env("ETCDCTL_PASSWORD", password);
+        run.end().with_code(77).says(words);
+    };
+    let site = as_user("etl@", "");
+    let doctor = site.verb(&["doctor"]);
+    let found = doctor
+        .env("ETCDCTL_PASSWORD", "PASSWORD")
+        .end()
+        .with_code(0)
+        .stdout;
+    for words in [
+        "as etl to the keys tokenrun/",
+        "reads and writes of the keys tokenrun/",
+    ] {
+        assert!(found.contains(words), "{found}");
+    }
+    refused(as_user("", ""), "", &["user name is empty", "ETCDCTL_USER"]);
+    refused(
+        as_user("etl@", ""),
+        "wrong",
+        &["invalid user ID or password"],
+    );
+    refused(
+        as_user("etl@", "/others"),
+        "PASSWORD",
+        &["permission denied", "readwrite"],
+    );
+}
