@@ -255,19 +255,16 @@ impl Cluster {
         self.signal(index, Signal::SIGCONT);
     }
 
+    /// The servers, as etcdctl takes them.
+    pub(crate) fn endpoints(&self) -> String {
+        endpoints(&self.members)
+    }
+
     /// The URL of a store of a test's own, on all servers.
     pub(crate) fn url(&self) -> String {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let hosts = self
-            .members
-            .iter()
-            .map(|it| format!("127.0.0.1:{}", it.client.number()));
-        let hosts: Vec<_> = hosts.collect();
-        format!(
-            "etcd://{}/t{}",
-            hosts.join(","),
-            NUMBER.fetch_add(1, Ordering::Relaxed)
-        )
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        format!("etcd://{}/t{number}", self.endpoints())
     }
 
     /// What etcdctl prints for a command, if it succeeds.
@@ -276,16 +273,10 @@ impl Cluster {
     }
 
     fn etcdctl_at(&self, members: &[Member], words: &[&str]) -> Option<String> {
-        let ends = members
-            .iter()
-            .map(|it| format!("127.0.0.1:{}", it.client.number()));
         let output = Command::new(program("etcdctl"))
             .env_clear()
             .env("ETCDCTL_API", "3")
-            .arg(format!(
-                "--endpoints={}",
-                ends.collect::<Vec<_>>().join(",")
-            ))
+            .arg(format!("--endpoints={}", endpoints(members)))
             .args(["--dial-timeout=2s", "--command-timeout=2s"])
             .args(words)
             .stdin(Stdio::null())
@@ -294,6 +285,13 @@ impl Cluster {
         let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         output.status.success().then_some(text)
     }
+}
+
+fn endpoints(members: &[Member]) -> String {
+    let all = members
+        .iter()
+        .map(|it| format!("127.0.0.1:{}", it.client.number()));
+    all.collect::<Vec<_>>().join(",")
 }
 
 impl Drop for Cluster {
