@@ -109,6 +109,25 @@ pub(super) struct Writes {
 }
 
 impl Written {
+    /// A value that is read. One that no client has written has its fault as its version, which no commit expects.
+    pub(super) fn read(value: &[u8]) -> Self {
+        serde_json::from_slice(value).unwrap_or_else(|why| Self {
+            version: format!("no entry: {why}"),
+            ..Self::new()
+        })
+    }
+
+    const fn new() -> Self {
+        Self {
+            version: String::new(),
+            tick_ms: 0,
+            wall_ms: 0,
+            epoch: String::new(),
+            lists: BTreeMap::new(),
+            fields: Fields::new(),
+        }
+    }
+
     /// True if it has a place in this list.
     pub(super) fn is_in(&self, list: &str) -> bool {
         self.lists.contains_key(list)
@@ -148,15 +167,7 @@ impl Writes {
         before: Option<&Written>,
         now: &StoreTime,
     ) {
-        let new = |_: ()| Written {
-            version: String::new(),
-            tick_ms: 0,
-            wall_ms: 0,
-            epoch: String::new(),
-            lists: BTreeMap::new(),
-            fields: Fields::new(),
-        };
-        let mut entry = before.cloned().unwrap_or_else(|| new(()));
+        let mut entry = before.cloned().unwrap_or_else(Written::new);
         if put.stamps || before.is_none() {
             entry.tick_ms = now.stamp.tick_ms;
             entry.wall_ms = now.stamp.wall.0;
@@ -217,6 +228,15 @@ mod tests {
             let (begin, end) = keys.range(&part);
             assert!(begin <= *place && *place < end);
             assert_eq!(keys.placed("runs:g", place), Some("k"));
+        }
+    }
+
+    #[test]
+    fn what_no_client_has_written_is_an_entry_of_no_known_version() {
+        for value in ["", "{", "[]", r#"{"version": 1}"#, r#"{"fields": null}"#] {
+            let read = Written::read(value.as_bytes());
+            assert!(read.version.starts_with("no entry: "), "{value}");
+            assert!(read.version.parse::<i64>().is_err());
         }
     }
 

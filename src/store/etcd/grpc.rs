@@ -265,3 +265,32 @@ fn decoded<A: Message + Default>(bytes: &[u8]) -> Result<A, Fault> {
     let message = message.ok_or_else(|| nonsense("its answer is cut off"))?;
     A::decode(message).map_err(|error| nonsense(&error.to_string()))
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::messages::{TxnResponse, WatchRequest};
+    use super::*;
+
+    #[test]
+    fn a_message_is_read_as_it_was_framed() {
+        let sent = TxnResponse {
+            succeeded: true,
+            ..TxnResponse::default()
+        };
+        let bytes = framed(&sent);
+        assert_eq!(decoded::<TxnResponse>(&bytes).unwrap(), sent);
+        for cut in 0..bytes.len() {
+            assert!(decoded::<TxnResponse>(&bytes[..cut]).is_err(), "{cut}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = decoded::<TxnResponse>(&bytes);
+            let _ = decoded::<WatchRequest>(&bytes);
+        }
+    }
+}

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 use super::clock::{Epoch, Judged, Kept, Mark, Rules, Sight};
 use super::entry::{Keys, Now, STEP_MS, Writes, Written};
 use super::fault::{Fault, Said};
-use super::grpc::{Channel, Incoming};
+use super::grpc::{Channel, Incoming, Pending};
 use super::messages::{
     Alarm, AlarmMember, AlarmRequest, AlarmResponse, AuthenticateRequest, AuthenticateResponse,
     Compare, Compared, Comparison, DeleteRangeRequest, Empty, LeaseGrantRequest, LeaseRequest,
@@ -423,7 +423,7 @@ impl Link {
         let mut listed: Vec<String> = Vec::new();
         for (ask, range) in asked.iter().zip(found) {
             match ask {
-                Ask::One(_) => self.read(range, &mut entries)?,
+                Ask::One(_) => self.read(range, &mut entries),
                 Ask::Part(part) => listed.extend(keys_in(&self.keys, part, &range)),
             }
         }
@@ -449,7 +449,7 @@ impl Link {
                 Err(Fault::Said(said)) if said.is_compacted() => return Ok(None),
                 answer => {
                     for range in ranges(answer?) {
-                        self.read(range, &mut entries)?;
+                        self.read(range, &mut entries);
                     }
                 }
             }
@@ -457,19 +457,12 @@ impl Link {
         Ok(Some(entries))
     }
 
-    fn read(
-        &self,
-        range: RangeResponse,
-        entries: &mut BTreeMap<String, Read>,
-    ) -> Result<(), Fault> {
+    fn read(&self, range: RangeResponse, entries: &mut BTreeMap<String, Read>) {
         for kv in range.kvs {
             let Some(key) = self.keys.entry_of(&kv.key) else {
                 continue;
             };
-            let written = serde_json::from_slice(&kv.value);
-            let written = written.map_err(|why| {
-                Fault::Settings(format!("in the entry {key:?}, the value is wrong: {why}"))
-            })?;
+            let written = Written::read(&kv.value);
             let read = Read {
                 written,
                 number: kv.create_revision,
@@ -477,36 +470,32 @@ impl Link {
             };
             entries.insert(key.to_owned(), read);
         }
-        Ok(())
     }
 
-    /// A lease that ends with this call's time, whatever becomes of the call.
-    async fn ticket(&mut self, timeout: Duration) -> Result<i64, Fault> {
+    /// Asks for a lease that ends with this call's time, whatever becomes of the call: the last one, kept alive, or
+    /// another.
+    async fn ask_for_ticket(&mut self, timeout: Duration) -> Result<Pending, Fault> {
         if let Some(id) = self.ticket.take() {
-            let alive: LeaseResponse = self
-                .channel
-                .call(
-                    "/etcdserverpb.Lease/LeaseKeepAlive",
-                    &LeaseRequest { id },
-                    SHORT,
-                )
-                .await?;
-            if alive.ttl > 0 {
-                self.ticket = Some(id);
-                return Ok(id);
-            }
+            let lease = LeaseRequest { id };
+            let path = "/etcdserverpb.Lease/LeaseKeepAlive";
+            return self.channel.start(path, &lease, SHORT).await;
         }
-        let seconds = i64::try_from(timeout.as_secs())
-            .unwrap_or(i64::MAX)
-            .saturating_add(1);
-        let ttl = seconds.clamp(LEAST_TICKET, EVER);
+        let seconds = i64::try_from(timeout.as_secs()).unwrap_or(EVER);
+        let ttl = seconds.saturating_add(1).clamp(LEAST_TICKET, EVER);
         let grant = LeaseGrantRequest { ttl, id: 0 };
-        let granted: LeaseResponse = self
-            .channel
-            .call("/etcdserverpb.Lease/LeaseGrant", &grant, SHORT)
-            .await?;
-        self.ticket = Some(granted.id);
-        Ok(granted.id)
+        let path = "/etcdserverpb.Lease/LeaseGrant";
+        self.channel.start(path, &grant, SHORT).await
+    }
+
+    /// The lease that was asked for; another, if it was gone.
+    async fn ticket(&mut self, asked: Pending, timeout: Duration) -> Result<i64, Fault> {
+        let mut lease: LeaseResponse = self.channel.answer(asked).await?;
+        if lease.ttl <= 0 {
+            let another = self.ask_for_ticket(timeout).await?;
+            lease = self.channel.answer(another).await?;
+        }
+        self.ticket = Some(lease.id);
+        Ok(lease.id)
     }
 
     async fn commit(
@@ -518,8 +507,10 @@ impl Link {
         let unread = |fault: Fault| Fault::Said(Said::Unread(Box::new(fault)));
         let asked = touched(commit);
         for _ in 0..TRIES {
-            let ticket = self.ticket(timeout).await.map_err(unread)?;
+            // In one flight.
+            let ticket = self.ask_for_ticket(timeout).await.map_err(unread)?;
             let seen = self.look(&asked, turned).await.map_err(unread)?;
+            let ticket = self.ticket(ticket, timeout).await.map_err(unread)?;
             let outcome = self.outcome(commit, &seen);
             self.last = Some((seen.epoch, seen.mark.seconds, Instant::now()));
             if outcome != Outcome::Done {
@@ -888,5 +879,34 @@ impl session::Ask<Question<'_>> for Link {
 
     fn only_reads(question: &Question<'_>) -> bool {
         matches!(question.what, What::Get(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_is_kept_is_read_as_written(generation: u64, term: u64, seconds in 0..i64::MAX, index: u64) {
+            let epoch = Epoch { generation, term };
+            prop_assert_eq!(epoch_of(epoch_text(epoch).as_bytes()), Some(epoch));
+            let mark = Mark { seconds, index };
+            prop_assert_eq!(mark_of(&mark_text(mark)), Some(mark));
+        }
+
+        /// etcd compares marks as texts.
+        #[test]
+        fn a_later_mark_is_a_greater_text(one in 0..i64::MAX, other in 0..i64::MAX, index: u64) {
+            let text = |seconds| mark_text(Mark { seconds, index });
+            prop_assert_eq!(text(one).cmp(&text(other)), one.cmp(&other));
+        }
+
+        #[test]
+        fn no_bytes_that_are_kept_panic(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+            let _ = (epoch_of(&bytes), mark_of(&bytes), Written::read(&bytes));
+        }
     }
 }
