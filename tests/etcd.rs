@@ -7,6 +7,8 @@
 #[path = "support/guide.rs"]
 #[allow(dead_code)] // the other programs of tests use the rest
 mod blocks;
+#[path = "support/certificates.rs"]
+mod certificates;
 #[path = "../src/store/etcd/test_server.rs"]
 #[allow(dead_code)]
 mod server;
@@ -20,6 +22,8 @@ mod support;
 mod failures;
 #[path = "etcd/guide.rs"]
 mod guide;
+#[path = "etcd/tls.rs"]
+mod tls;
 
 use self::server::Cluster;
 use self::site::Site;

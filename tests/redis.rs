@@ -8,6 +8,8 @@
 #[path = "support/guide.rs"]
 #[allow(dead_code)] // the other programs of tests use the rest
 mod blocks;
+#[path = "support/certificates.rs"]
+mod certificates;
 #[path = "support/programs.rs"]
 #[allow(dead_code)]
 mod programs;

@@ -805,7 +805,7 @@ impl session::Link for Link {
         let dialled = connect(&settings.servers, target, deadline).await?;
         let (wire, scheme) = match (&settings.tls, &host.place) {
             (Some(files), Place::Tcp { to, .. }) => {
-                let secured = secure(files, to, dialled.stream);
+                let secured = secure(files, to, Some("h2"), dialled.stream);
                 (bound(deadline, Activity::Securing, secured).await?, "https")
             }
             _ => (dialled.stream, "http"),

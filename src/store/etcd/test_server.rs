@@ -5,7 +5,7 @@
 //! nothing of the crate.
 
 use std::os::unix::fs::{PermissionsExt, chown};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -31,9 +31,16 @@ struct Member {
     child: Mutex<Option<Child>>,
 }
 
+/// The files of TLS, in one folder.
+const CA: &str = "ca.crt";
+const SERVER: [&str; 2] = ["server.crt", "server.key"];
+const CLIENT: [&str; 2] = ["client.crt", "client.key"];
+
 /// Servers that form one cluster.
 pub(crate) struct Cluster {
     folder: PathBuf,
+    /// Where the certificates are, if clients come by TLS and with a certificate of their own.
+    tls: Option<PathBuf>,
     members: Vec<Member>,
     /// When its other end sees the end of this pipe, the servers are killed.
     _lifeline: ChildStdin,
@@ -66,6 +73,15 @@ impl Cluster {
 
     /// A cluster of so many servers.
     pub(crate) fn start(count: usize) -> Self {
+        Self::start_with(count, None)
+    }
+
+    /// A server for clients that come by TLS, with certificates of the same authority as its own.
+    pub(crate) fn start_secured(certificates: &Path) -> Self {
+        Self::start_with(1, Some(certificates.to_owned()))
+    }
+
+    fn start_with(count: usize, tls: Option<PathBuf>) -> Self {
         let folder = tempfile::Builder::new()
             .prefix("tokenrun-etcd-")
             .tempdir()
@@ -96,6 +112,7 @@ impl Cluster {
             _lifeline: keeper.stdin.take().unwrap(),
             keeper,
             folder,
+            tls,
             members: (0..count).map(member).collect(),
         };
         for index in 0..count {
@@ -127,11 +144,20 @@ impl Cluster {
                 command
             }
         };
+        let mut client = here(&member.client);
+        if let Some(tls) = &self.tls {
+            client = client.replace("http:", "https:");
+            let file = |name: &str| tls.join(name).display().to_string();
+            command.arg(format!("--cert-file={}", file(SERVER[0])));
+            command.arg(format!("--key-file={}", file(SERVER[1])));
+            command.arg(format!("--trusted-ca-file={}", file(CA)));
+            command.arg("--client-cert-auth");
+        }
         let child = command
             .arg(format!("--name=n{index}"))
             .arg(format!("--data-dir={folder}/data-{index}"))
-            .arg(format!("--listen-client-urls={}", here(&member.client)))
-            .arg(format!("--advertise-client-urls={}", here(&member.client)))
+            .arg(format!("--listen-client-urls={client}"))
+            .arg(format!("--advertise-client-urls={client}"))
             .arg(format!("--listen-peer-urls={}", here(&member.peer)))
             .arg(format!(
                 "--initial-advertise-peer-urls={}",
@@ -196,7 +222,7 @@ impl Cluster {
     }
 
     /// Gives the only server, which is stopped, the data of a snapshot.
-    pub(crate) fn restore(&self, snapshot: &std::path::Path) {
+    pub(crate) fn restore(&self, snapshot: &Path) {
         self.forget();
         let peer = format!("http://127.0.0.1:{}", self.members[0].peer.number());
         let data = self.folder.join("data-0");
@@ -273,10 +299,17 @@ impl Cluster {
     }
 
     fn etcdctl_at(&self, members: &[Member], words: &[&str]) -> Option<String> {
-        let output = Command::new(program("etcdctl"))
-            .env_clear()
-            .env("ETCDCTL_API", "3")
-            .arg(format!("--endpoints={}", endpoints(members)))
+        let mut command = Command::new(program("etcdctl"));
+        command.env_clear().env("ETCDCTL_API", "3");
+        let mut ends = endpoints(members);
+        if let Some(tls) = &self.tls {
+            ends = ends.replace("127.0.0.1", "https://localhost");
+            command.env("ETCDCTL_CACERT", tls.join(CA));
+            command.env("ETCDCTL_CERT", tls.join(CLIENT[0]));
+            command.env("ETCDCTL_KEY", tls.join(CLIENT[1]));
+        }
+        let output = command
+            .arg(format!("--endpoints={ends}"))
             .args(["--dial-timeout=2s", "--command-timeout=2s"])
             .args(words)
             .stdin(Stdio::null())

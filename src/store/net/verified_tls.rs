@@ -48,10 +48,11 @@ impl TlsFiles {
     }
 }
 
-/// Makes a connection secure.
+/// Makes a connection secure. `protocol`: what is spoken over it, for a server that wants to know (ALPN).
 pub(in crate::store) async fn secure<S>(
     files: &TlsFiles,
     name: &str,
+    protocol: Option<&str>,
     stream: Box<dyn Stream>,
 ) -> Result<Box<dyn Stream>, Fault<S>> {
     let other = |text| Fault::Tls(Insecure::Other, text);
@@ -60,7 +61,10 @@ pub(in crate::store) async fn secure<S>(
         client: files.client.clone(),
         ..Tls::new(SslMode::VerifyFull)
     };
-    let config = config(&verified).map_err(other)?;
+    let mut config = config(&verified).map_err(other)?;
+    config
+        .alpn_protocols
+        .extend(protocol.map(|it| it.as_bytes().to_vec()));
     let name = ServerName::try_from(name.to_owned())
         .map_err(|_| other(format!("{name:?} is no name that a certificate can have")))?;
     let connecting = TlsConnector::from(Arc::new(config)).connect(name, stream);

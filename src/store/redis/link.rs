@@ -179,7 +179,7 @@ impl session::Link for Link {
         let dialled = connect(&settings.servers, target, deadline).await?;
         let (wire, secured) = match (&settings.tls, &host.place) {
             (Some(files), Place::Tcp { to, .. }) => {
-                let secured = secure(files, to, dialled.stream);
+                let secured = secure(files, to, None, dialled.stream);
                 (bound(deadline, Activity::Securing, secured).await?, true)
             }
             _ => (dialled.stream, false),
