@@ -121,3 +121,45 @@ fn a_restored_cluster_grants_nothing_until_every_holder_has_ended() {
     holder.end().with_code(76);
     assert_eq!(next.end().with_code(0).stdout, "ran\n");
 }
+
+/// A full database refuses every write: nothing is granted, and a holder ends its job and says why.
+#[test]
+fn a_full_database_loses_no_job_silently() {
+    let cluster = Cluster::start_as(&["--quota-backend-bytes=8000000"]);
+    let site = new_store(&cluster);
+    let run = site
+        .run("a")
+        .hasty()
+        .script("echo yes > begun; sleep 60")
+        .start();
+    site.store.until_line("begun");
+    let filler = "x".repeat(100_000);
+    for number in 0..200 {
+        if cluster
+            .etcdctl(&["put", &format!("filler-{number}"), &filler])
+            .is_none()
+        {
+            break;
+        }
+    }
+    assert!(
+        cluster.etcdctl(&["put", "filler", &filler]).is_none(),
+        "it is not full"
+    );
+    let refused = site
+        .in_group("other", "b")
+        .job(&["true"])
+        .end()
+        .with_code(69);
+    refused.says(&["database space exceeded", "alarm disarm"]);
+    let ended = run.end().with_code(76);
+    assert!(
+        ended.stderr.contains("database space exceeded"),
+        "{}",
+        ended.stderr
+    );
+    let doctor = site.verb(&["doctor"]).end().with_code(69).stdout;
+    assert!(doctor.contains("alarm NOSPACE"), "{doctor}");
+    let group = site.verb(&["status"]).end().with_code(0).stdout;
+    assert!(group.contains("job"), "what is stored can be read: {group}");
+}

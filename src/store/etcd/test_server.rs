@@ -41,6 +41,7 @@ pub(crate) struct Cluster {
     folder: PathBuf,
     /// Where the certificates are, if clients come by TLS and with a certificate of their own.
     tls: Option<PathBuf>,
+    options: Vec<String>,
     members: Vec<Member>,
     /// When its other end sees the end of this pipe, the servers are killed.
     _lifeline: ChildStdin,
@@ -73,15 +74,20 @@ impl Cluster {
 
     /// A cluster of so many servers.
     pub(crate) fn start(count: usize) -> Self {
-        Self::start_with(count, None)
+        Self::start_with(count, None, &[])
     }
 
     /// A server for clients that come by TLS, with certificates of the same authority as its own.
     pub(crate) fn start_secured(certificates: &Path) -> Self {
-        Self::start_with(1, Some(certificates.to_owned()))
+        Self::start_with(1, Some(certificates.to_owned()), &[])
     }
 
-    fn start_with(count: usize, tls: Option<PathBuf>) -> Self {
+    /// A server with these options.
+    pub(crate) fn start_as(options: &[&str]) -> Self {
+        Self::start_with(1, None, options)
+    }
+
+    fn start_with(count: usize, tls: Option<PathBuf>, options: &[&str]) -> Self {
         let folder = tempfile::Builder::new()
             .prefix("tokenrun-etcd-")
             .tempdir()
@@ -113,6 +119,7 @@ impl Cluster {
             keeper,
             folder,
             tls,
+            options: options.iter().map(ToString::to_string).collect(),
             members: (0..count).map(member).collect(),
         };
         for index in 0..count {
@@ -169,6 +176,7 @@ impl Cluster {
                 "--election-timeout=500",
                 "--logger=zap",
             ])
+            .args(&self.options)
             .current_dir("/")
             .env_clear()
             .stdin(Stdio::null())
