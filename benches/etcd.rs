@@ -12,11 +12,11 @@ mod common;
 #[path = "../src/store/etcd/test_server.rs"]
 mod server;
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use common::handover::handover;
 use common::processes::timed;
-use common::{Folder, median, milliseconds};
+use common::{Folder, init, median, milliseconds};
 use server::{Cluster, program};
 
 /// Turns per line; the first tenth is not counted.
@@ -30,9 +30,7 @@ fn main() {
     for servers in [1, 3] {
         let cluster = Cluster::start(servers);
         let url = cluster.url();
-        let mut init = Command::new(folder.tokenrun());
-        init.args(["init", "-s", &url]).stdout(Stdio::null());
-        assert!(init.status().expect("it starts").success());
+        init(&folder, &url);
         let ours = |waits: bool, job: &[&str]| {
             let mut command = Command::new(folder.tokenrun());
             command.args(["-q", "-s", &url, "-g", "g", "--keep=0"]);

@@ -79,6 +79,13 @@ impl Drop for Folder {
     }
 }
 
+/// Says of a store that it is new.
+pub(crate) fn init(folder: &Folder, url: &str) {
+    let mut init = Command::new(folder.tokenrun());
+    init.args(["init", "--store", url]).stdout(Stdio::null());
+    assert!(init.status().expect("it starts").success());
+}
+
 /// An operator says that Redis has lost nothing: the server has been up for a moment only. `info` is what it says of
 /// itself.
 pub(crate) fn settle(folder: &Folder, info: &str, url: &str) {

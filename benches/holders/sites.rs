@@ -6,9 +6,12 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::common::processes::children;
-use crate::common::{Folder, settle};
+use crate::common::{Folder, init, settle};
 
 // The fixtures for the tests; not all of each is used here.
+#[allow(dead_code, unused_imports, clippy::panic)]
+#[path = "../../src/store/etcd/test_server.rs"]
+mod etcd_server;
 #[allow(dead_code, unused_imports, clippy::panic)]
 #[path = "../../src/store/mysql/test_server.rs"]
 mod mysql_server;
@@ -91,6 +94,19 @@ pub(crate) fn with_each_site(
         let pid: u32 = pid.and_then(|it| it.trim().parse().ok()).expect("a pid");
         hold(&Site {
             name: "Redis",
+            direct: url.clone(),
+            url,
+            servers: vec![Box::new(move || vec![pid])],
+            connections: None,
+            simulated: None,
+        });
+    }
+    if wanted("etcd") {
+        let cluster = etcd_server::Cluster::start(1);
+        let (url, pid) = (cluster.url(), cluster.pid(0));
+        init(folder, &url);
+        hold(&Site {
+            name: "etcd",
             direct: url.clone(),
             url,
             servers: vec![Box::new(move || vec![pid])],

@@ -260,15 +260,15 @@ impl Cluster {
         self.members[index].client.number()
     }
 
+    /// The process of a server that runs.
+    pub(crate) fn pid(&self, index: usize) -> u32 {
+        let child = self.members[index].child.lock().unwrap();
+        child.as_ref().unwrap().id()
+    }
+
     fn signal(&self, index: usize, signal: Signal) {
-        let id = self.members[index]
-            .child
-            .lock()
-            .unwrap()
-            .as_ref()
-            .unwrap()
-            .id();
-        kill(Pid::from_raw(i32::try_from(id).unwrap()), signal).unwrap();
+        let id = i32::try_from(self.pid(index)).unwrap();
+        kill(Pid::from_raw(id), signal).unwrap();
     }
 
     /// Kills a server, as a power cut does.
