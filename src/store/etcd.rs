@@ -2,7 +2,7 @@
 //!
 //! All keys begin with one prefix. An entry is one key, and one more for its place in each list. A look reads the
 //! entries and the clock in one flight; a commit is a look at all that it touches, and one transaction that compares
-//! the server's own revisions. No answer of etcd has a time: the clock is a lease that never ends ([`clock`]).
+//! the server's own revisions. No answer of etcd has a time: the clock is a lease that never ends (`clock.rs`).
 
 pub mod examine;
 pub mod settings;
