@@ -319,7 +319,7 @@ fn forgetful(wait: Duration, doubt: Doubt) -> String {
 
 fn state_of(row: Option<&Row>) -> String {
     let Some(row) = row else {
-        return "The group has never been seen".to_owned();
+        return "No run of the group was ever granted".to_owned();
     };
     let word = super::json::state_word(&row.state);
     row.client_bound().map_or_else(

@@ -37,6 +37,19 @@ pub struct Row {
 }
 
 impl Row {
+    /// The token of a group at the time `now` that was never written: free, with fence 0 and no terms.
+    pub fn unwritten(group: GroupName, now: StoreTime) -> Self {
+        Self {
+            group,
+            version: Version::from_stored(0),
+            fence: Fence::default(),
+            state: State::Free,
+            expected_client: None,
+            stamped: now,
+            document: Document::default(),
+        }
+    }
+
     /// The client that the token belongs to, running or between runs.
     pub const fn client_bound(&self) -> Option<&ClientId> {
         match &self.state {

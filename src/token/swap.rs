@@ -314,13 +314,10 @@ fn new_row(claim: &Claim, now: &StoreTime, version: Version) -> Row {
     };
     set_terms(&mut document, claim);
     Row {
-        group: claim.group.clone(),
         version,
-        fence: Fence::default(),
-        state: State::Free,
         expected_client: claim.expected.clone(),
-        stamped: now.clone(),
         document,
+        ..Row::unwritten(claim.group.clone(), now.clone())
     }
 }
 

@@ -9,7 +9,7 @@ use clap::{ArgAction, Args};
 use super::hold::default_runtime_file;
 use super::hold::stand_in::unusable;
 use super::shared::failure::{Reported, code_of, reported};
-use super::shared::groups::{UNKNOWN_GROUP, Vain, selected, unknown_group};
+use super::shared::groups::{UNKNOWN_GROUP, Vain, listed, selected};
 use super::shared::node::{about, runs_inside};
 use super::shared::options::{LogOptions, StoreOptions};
 use super::shared::stores::known_store;
@@ -127,18 +127,16 @@ impl Seen {
     fn in_store(store: &mut dyn Store, wanted: &Groups) -> Result<Self> {
         if let Some(group) = wanted.single() {
             let Reading { row, now, .. } = store.read(group)?;
-            let unknown = || Vain {
-                named: group.to_string(),
-                failure: unknown_group(store.name(), group),
-            };
-            return Ok(Self {
-                now,
-                vain: row.is_none().then(unknown).into_iter().collect(),
-                rows: row.into_iter().collect(),
-                unreadable: Vec::new(),
-            });
+            if let Some(row) = row {
+                return Ok(Self {
+                    now,
+                    vain: Vec::new(),
+                    rows: vec![row],
+                    unreadable: Vec::new(),
+                });
+            }
         }
-        let listing = store.list()?;
+        let (listing, _) = listed(store)?;
         let vain = selected(&listing, wanted, store.name()).vain;
         let (rows, unreadable) = (listing.rows.into_iter(), listing.unreadable.into_iter());
         Ok(Self {

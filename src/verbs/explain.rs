@@ -8,7 +8,7 @@ use anyhow::Result;
 use clap::Args;
 
 use super::shared::failure::Failure;
-use super::shared::groups::unknown_group;
+use super::shared::groups::{is_listed, unknown_group};
 use super::shared::node::{bystander, client_id, runs_inside};
 use super::shared::options::{ScreenOptions, StoreOptions};
 use super::shared::span::Span;
@@ -86,7 +86,7 @@ impl Action for Explain {
         let decided = at(&claim, &reading, &evidence, Duration::ZERO, Duration::ZERO);
         // The store may have forgotten the group itself.
         let observed = matches!(decided.verdict, Verdict::ObserveStore { .. });
-        if reading.row.is_none() && !observed {
+        if reading.row.is_none() && !observed && !is_listed(store.as_mut(), &self.group)? {
             return Err(unknown_group(store.name(), &self.group).into());
         }
         let then = changes_in(&decided.verdict, &reading.now).map(|wait| {

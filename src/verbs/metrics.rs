@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::page::Looked;
 use super::shared::failure::not_written;
-use super::shared::groups::{memory, unknown_group};
+use super::shared::groups::{listed, memory, unknown_group};
 use super::shared::options::StoreOptions;
 use super::shared::stores::known_store_beside;
 use super::shared::terminal::print;
@@ -58,7 +58,7 @@ impl Action for Metrics {
 
 /// The metrics of these groups as the store is now.
 pub(super) fn text_of(store: &mut dyn Store, groups: &Groups) -> Result<Looked> {
-    let listing = store.list()?;
+    let (listing, _) = listed(store)?;
     let memory = memory(store)?;
     let wanted = |row: &&Row| groups.has(row.group.as_str());
     let rows: Vec<&Row> = listing.rows.iter().filter(wanted).collect();

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use clap::Args;
 
 use super::shared::failure::not_written;
-use super::shared::groups::{known, memory};
+use super::shared::groups::{MOST_REFUSALS, PAST, known, listed, memory};
 use super::shared::options::{GroupsOptions, StoreOptions};
 use super::shared::stores::known_store_beside;
 use super::shared::terminal::{print, zone};
@@ -17,12 +17,9 @@ use crate::exit::Exit;
 use crate::report::page::{Calendar, Detail, Facts, Group, Known, Past, View, page as written};
 use crate::report::whole_file::write_whole;
 use crate::store::history::runs;
-use crate::store::{ActQuery, Listing, RefusalQuery, RunQuery, Store, StoreError};
+use crate::store::{ActQuery, Listing, RunQuery, Store, StoreError};
 use crate::sys::random;
 use crate::token::{ActRecord, RefusalRecord, Row, RunRecord, WallTime};
-
-/// The part of history that is read: a day more than the longest timeline.
-const PAST: Duration = Duration::from_secs(31 * 86_400);
 
 /// How many runs are read in all. What a group does not use is left for those after it.
 const RUNS: usize = 60_000;
@@ -30,8 +27,8 @@ const RUNS: usize = 60_000;
 /// How many runs of one group are read.
 const RUNS_OF_GROUP: std::ops::RangeInclusive<usize> = 200..=50_000;
 
-/// How many refusals are read, and how many acts of operators.
-const OTHERS: u32 = 20_000;
+/// How many acts of operators are read.
+const ACTS: u32 = 20_000;
 
 /// The least time between two loads of a page.
 const LEAST_REFRESH: Duration = Duration::from_secs(1);
@@ -82,7 +79,7 @@ impl PageOptions {
     /// The page as the store is now.
     pub(super) fn text(&self, store: &mut dyn Store) -> Result<Looked> {
         let wanted_groups = self.groups.groups();
-        let listing = store.list()?;
+        let (listing, refusals) = listed(store)?;
         let memory = memory(store)?;
         known(&listing, &wanted_groups, store.name())?;
         let wanted = |row: &&Row| wanted_groups.has(row.group.as_str());
@@ -100,7 +97,7 @@ impl PageOptions {
             detail: Detail::of(rows.len()),
         };
         let since = listing.now.wall_before(PAST);
-        let others = Others::read(store, since)?;
+        let others = Others::read(store, since, refusals)?;
         let groups = groups(store, &listing, &rows, &others, &view, since)?;
         let facts = Facts {
             store: store.name(),
@@ -144,19 +141,18 @@ struct Others {
 }
 
 impl Others {
-    fn read(store: &mut dyn Store, since: WallTime) -> Result<Self, StoreError> {
+    fn read(
+        store: &mut dyn Store,
+        since: WallTime,
+        refusals: Vec<RefusalRecord>,
+    ) -> Result<Self, StoreError> {
         let acts = store.acts(&ActQuery {
             since: Some(since),
-            limit: Some(OTHERS),
+            limit: Some(ACTS),
             ..ActQuery::default()
         })?;
-        let refusals = store.refusals(&RefusalQuery {
-            since: Some(since),
-            limit: Some(OTHERS),
-            ..RefusalQuery::default()
-        })?;
-        let is_full = |count: usize| u32::try_from(count).is_ok_and(|count| count >= OTHERS);
-        let is_shortened = is_full(acts.len()) || is_full(refusals.len());
+        let is_full = |count: usize, most| u32::try_from(count).is_ok_and(|count| count >= most);
+        let is_shortened = is_full(acts.len(), ACTS) || is_full(refusals.len(), MOST_REFUSALS);
         Ok(Self {
             acts,
             refusals,

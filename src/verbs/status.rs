@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::Args;
 
 use super::shared::failure::reported;
-use super::shared::groups::{known, memory};
+use super::shared::groups::{known, listed, memory};
 use super::shared::options::{FormatOptions, GroupsOptions, ScreenOptions, StoreOptions};
 use super::shared::stores::known_store;
 use super::shared::terminal::{json_text, print, put, screen};
@@ -22,15 +22,9 @@ use crate::report::message::Message;
 use crate::report::overview::overview;
 use crate::report::printable::printable;
 use crate::report::screen::Screen;
-use crate::store::{RefusalQuery, RunQuery, Store, StoreError, Unreadable};
+use crate::store::{RunQuery, Store, StoreError, Unreadable};
 use crate::sys::terminal::size_of_stdout;
 use crate::token::{ClientId, GroupPattern, Groups, Outcome, RefusalRecord, Row, WallTime};
-
-/// Clients that could not start their job are shown for so long.
-const LATELY: Duration = Duration::from_secs(31 * 86_400);
-
-/// How many refusals are read to find them.
-const MOST_REFUSALS: u32 = 2_000;
 
 /// The least pause between two reads of a store.
 const LEAST_WATCH: Duration = Duration::from_millis(100);
@@ -138,7 +132,7 @@ struct Shown {
 }
 
 fn look(store: &mut dyn Store, options: &Status, screen: &Screen) -> Result<Shown> {
-    let listing = store.list()?;
+    let (listing, refused) = listed(store)?;
     let memory = memory(store)?;
     let wanted: Groups = options.group.clone().into();
     known(&listing, &wanted, store.name())?;
@@ -150,11 +144,6 @@ fn look(store: &mut dyn Store, options: &Status, screen: &Screen) -> Result<Show
         memory: &memory,
         now: &listing.now,
     };
-    let refused = store.refusals(&RefusalQuery {
-        since: Some(listing.now.wall_before(LATELY)),
-        limit: Some(MOST_REFUSALS),
-        ..RefusalQuery::default()
-    })?;
     let mut groups = Vec::with_capacity(lasts.len());
     for (row, last) in lasts {
         let waiters = listing.waiting(&row.group).collect();

@@ -10,6 +10,7 @@ use crate::support::Line;
 
 stories!(
     a_node_without_the_program_asks_for_no_token,
+    a_group_whose_job_never_started_is_listed_as_trouble,
     a_start_that_fails_after_the_grant_gives_the_token_back,
 );
 
@@ -31,20 +32,6 @@ fn status(site: &Site) -> Value {
 }
 
 fn a_node_without_the_program_asks_for_no_token(site: &Site) {
-    // Nor does it make the group known; its history is. A store must exist for that.
-    site.short_in("other").end().with_code(0);
-    let first = site.in_group("first", "node-b").job(&["/opt/missing"]);
-    first.end().with_code(127);
-    let table = site
-        .verb(&["history", "-g", "first"])
-        .end()
-        .with_code(0)
-        .stdout;
-    assert!(
-        table.contains("could not start /opt/missing: no such file"),
-        "{table}"
-    );
-    site.verb(&["status", "-g", "first"]).end().with_code(78);
     let kept = site.run("node-a").with(&["--keep=2s"]).job(&["true"]);
     kept.end().with_code(0);
     let plain = site.file("plain");
@@ -114,6 +101,39 @@ fn a_node_without_the_program_asks_for_no_token(site: &Site) {
     // A healthy node is not held up by it.
     let healthy = site.run("node-c").with(&["--wait"]).job(&["true"]);
     healthy.end().with_code(0);
+}
+
+/// Such a group has no row: its token was never granted. A store must exist for its history.
+fn a_group_whose_job_never_started_is_listed_as_trouble(site: &Site) {
+    site.short_in("other").end().with_code(0);
+    let first = site.in_group("first", "node-b").job(&["/opt/missing"]);
+    first.end().with_code(127);
+    let why = "could not start /opt/missing: no such file";
+    let says = |words: &[&str], code| {
+        let text = site.verb(words).end().with_code(code).stdout;
+        assert!(text.contains(why), "{words:?}: {text}");
+        text
+    };
+    says(&["history", "-g", "first"], 0);
+    says(&["explain", "-g", "first", "--since=1h"], 0);
+    let explained = site.verb(&["explain", "-g", "first", "--client-id=node-a"]);
+    explained.end().with_code(0);
+    let check = site.verb(&["check", "-g", "first"]);
+    check.end().with_code(75).says(&["is not running"]);
+    says(&["status", "--state", "failed", "--exit-code"], 1);
+    says(&["status", "-g", "first"], 0);
+    says(&["page", "--output", "-", "-g", "first"], 0);
+    let listed = says(&["status", "--json", "-g", "first"], 0);
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    assert_eq!(listed[0]["state"], "free");
+    assert_eq!(listed[0]["fence"], 0);
+    let metrics = site.verb(&["metrics", "-g", "first"]).end().with_code(0);
+    let counted = "tokenrun_refusals_total{group=\"first\",reason=\"not_started\"} 1";
+    assert!(metrics.stdout.contains(counted), "{}", metrics.stdout);
+    let check = site.verb(&["check", "--all", "--succeeded-within=1h"]);
+    let checked = check.end().with_code(1);
+    let trouble = "no run of \"first\" in ";
+    assert!(checked.stderr.contains(trouble), "{}", checked.stderr);
 }
 
 /// The look at the file finds nothing wrong. The kernel does.

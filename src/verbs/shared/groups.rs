@@ -1,16 +1,58 @@
 //! The groups that a verb is about: those that the store has, and the name for all of them.
 
+use std::collections::BTreeSet;
+use std::time::Duration;
+
 use anyhow::{Context as _, Result};
 
 use super::failure::Failure;
 use crate::exit;
 use crate::report::printable::quoted;
-use crate::store::{Listing, Store, Unreadable};
+use crate::store::{Listing, RefusalQuery, Store, StoreError, Unreadable};
 use crate::token::operator::EVERY_GROUP;
-use crate::token::{GroupName, GroupPattern, Groups, Memory, Row};
+use crate::token::{GroupName, GroupPattern, Groups, Memory, RefusalRecord, Row};
 
 /// The event of a group that the store does not have, as JSON names it.
 pub(crate) const UNKNOWN_GROUP: &str = "unknown_group";
+
+/// What happened to groups is read for so long: a day more than the longest timeline of the page.
+pub(crate) const PAST: Duration = Duration::from_secs(31 * 86_400);
+
+/// How many refusals are read.
+pub(crate) const MOST_REFUSALS: u32 = 20_000;
+
+/// The groups of a store with the newest refusals. A group whose every try could not start its job was
+/// never granted, and has no row: it is listed as free.
+///
+/// # Errors
+/// If the store does not answer.
+pub(crate) fn listed(store: &mut dyn Store) -> Result<(Listing, Vec<RefusalRecord>), StoreError> {
+    let mut listing = store.list()?;
+    let refusals = store.refusals(&RefusalQuery {
+        since: Some(listing.now.wall_before(PAST)),
+        limit: Some(MOST_REFUSALS),
+        ..RefusalQuery::default()
+    })?;
+    let known: BTreeSet<GroupName> = all_of(&listing).into_iter().collect();
+    let unstarted = refusals.iter().filter(|it| it.is_unstarted());
+    let unstarted: BTreeSet<&GroupName> = unstarted.map(|it| &it.group).collect();
+    let unwritten = unstarted.into_iter().filter(|it| !known.contains(*it));
+    let unwritten = unwritten.map(|it| Row::unwritten(it.clone(), listing.now.clone()));
+    let unwritten: Vec<Row> = unwritten.collect();
+    listing.rows.extend(unwritten);
+    listing
+        .rows
+        .sort_by(|one, other| one.group.cmp(&other.group));
+    Ok((listing, refusals))
+}
+
+/// True if `status` lists the group.
+///
+/// # Errors
+/// If the store does not answer.
+pub(crate) fn is_listed(store: &mut dyn Store, group: &GroupName) -> Result<bool, StoreError> {
+    Ok(all_of(&listed(store)?.0).contains(group))
+}
 
 /// Refuses names of groups that have never been seen. A pattern may match nothing.
 pub(crate) fn known(listing: &Listing, groups: &Groups, store: &str) -> Result<()> {
