@@ -77,7 +77,6 @@ impl EtcdKv {
     fn ask(&mut self, what: What<'_>) -> Result<Committed, StoreError> {
         let question = Question {
             what,
-            timeout: self.timeout,
             turned: self.turned.as_ref(),
         };
         let answer = self.session.ask(self.timeout, &question);
@@ -154,3 +153,6 @@ impl Kv for EtcdKv {
         Some(Notifier(Arc::clone(&subscription.link.socket)))
     }
 }
+
+#[cfg(test)]
+mod late_tests;

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use super::sql::cell::BadColumn;
 use super::{Lookout, Notifier, Store, StoreError};
-use crate::token::{Incarnation, Served, StoreTime, Until};
+use crate::token::{Fence, GroupName, Incarnation, Served, StoreTime, Until};
 
 /// The operations of a key-value database for [`KvStore`]. Calls block, each for a bounded time.
 pub trait Kv: Send {
@@ -142,6 +142,9 @@ pub struct Commit {
     pub deletes: Vec<Delete>,
     /// True if it grants a token: a store that may remove one by itself refuses.
     pub grants: bool,
+    /// The fence of a token that is written, with its group. A back end whose jobs can compare a key in a transaction
+    /// of their own publishes it there.
+    pub fence: Option<(GroupName, Fence)>,
     /// After this time, and in another clock epoch, nothing happens.
     pub until: Option<Until>,
     /// What is announced if it happens.

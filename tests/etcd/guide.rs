@@ -22,6 +22,7 @@ fn every_block_is_in_a_test_below() {
         "tokenrun init --store etcd://",
         "tokenrun --store etcd://",
         "etcd://e1,",
+        "printf 'value(",
     ];
     for block in blocks(By::Etcd) {
         let known = begins.iter().any(|begin| block.is(begin));
@@ -60,7 +61,7 @@ impl Place {
         std::os::unix::fs::symlink(TOKENRUN, site.store.file("tokenrun")).unwrap();
         let place = Self { cluster, site };
         let client = format!(
-            "unset ETCDCTL_PASSWORD; exec {} --endpoints=127.0.0.1:{} --user=root:root \"$@\"",
+            "unset ETCDCTL_PASSWORD; exec {} --endpoints=127.0.0.1:{} --user=${{AS:-root:root}} \"$@\"",
             program("etcdctl").display(),
             place.cluster.port(0)
         );
@@ -77,9 +78,13 @@ impl Place {
 
     /// The guide's lines, as a shell script.
     fn shell(&self, begin: &str) -> Line {
+        self.lines(&the(begin).text())
+    }
+
+    /// Lines as a user types them, with the guide's servers.
+    fn lines(&self, lines: &str) -> Line {
         let here = format!("127.0.0.1:{}", self.cluster.port(0));
-        let script = the(begin)
-            .text()
+        let script = lines
             .replace("e1.example.org,e2.example.org,e3.example.org", &here)
             .replace("/opt/etl/run.sh", "./run.sh");
         let own = self.site.store.path().display();
@@ -136,4 +141,37 @@ fn the_user_of_the_guide_runs_the_job_and_no_other_user_does() {
         "PASSWORD",
         &["permission denied", "readwrite"],
     );
+}
+
+/// The job's transaction fails as soon as another run was granted the token: also that of a job that was frozen.
+#[test]
+fn a_zombies_transaction_in_the_same_etcd_writes_nothing() {
+    let place = Place::new();
+    for begin in ["etcdctl role add ", "tokenrun init --store etcd://"] {
+        place.shell(begin).end().with_code(0);
+    }
+    let user = "etcdctl role add app
+        etcdctl role grant-permission app --prefix=true read tokenrun/fence/
+        etcdctl role grant-permission app --prefix=true readwrite orders/
+        etcdctl user add app:app
+        etcdctl user grant-role app app";
+    place.lines(user).end().with_code(0);
+    let write = |fence: &str, number: &str| {
+        let lines = the("printf 'value(").text().replace("4711", number);
+        let line = place.lines(&lines).env("TOKENRUN_GROUP", "nightly");
+        let line = line.env("TOKENRUN_FENCE", fence).env("AS", "app:app");
+        let said = line.end().with_code(0).stdout;
+        said.lines().next().unwrap().to_owned()
+    };
+    let run = || {
+        let run = place.shell("tokenrun --store etcd://").end().with_code(0);
+        run.stdout.trim().to_owned()
+    };
+    let first = run();
+    assert_eq!(write(&first, "1"), "SUCCESS");
+    let second = run();
+    assert_eq!(write(&first, "2"), "FAILURE");
+    assert_eq!(write(&second, "3"), "SUCCESS");
+    let kept = place.lines("etcdctl get orders/last --print-value-only");
+    assert_eq!(kept.end().with_code(0).stdout, "3\n");
 }

@@ -95,6 +95,7 @@ const RUN: &[(&str, By)] = &[
     ("```sh\ntokenrun init --store etcd://", By::Etcd),
     ("```sh\ntokenrun --store etcd://", By::Etcd),
     ("```text\netcd://", By::Etcd),
+    ("```sh\nprintf 'value(", By::Etcd),
     ("```sql\nSELECT tokenrun.tokenrun_fence(", By::Postgres),
     ("```sql\nALTER ROLE app ", By::Postgres),
 ];

@@ -1,14 +1,19 @@
 //! Keys and values as they are written: an entry is one key with JSON, and a key for its place in each list. Pure.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::store::kv::{Delete, Entry, Fields, Part, Put, Rank};
 use crate::token::{ClockEpoch, Stamp, StoreTime, WallTime};
 
-/// How much later a reading can be than it says: it is in whole seconds.
-pub(super) const STEP_MS: i64 = 1_000;
+/// How long what is known serves the next commit of its connection.
+pub(super) const FRESH: Duration = Duration::from_millis(250);
+
+/// How much later a write can be than its stamp says: a reading is in whole seconds, and may be as old as [`FRESH`] by
+/// this process's clock, which is up to a tenth slower.
+pub(super) const STEP_MS: i64 = 1_300;
 
 /// An entry's value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,6 +110,8 @@ pub(super) struct Now<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Writes {
     pub(super) sets: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// The entries as they are then.
+    pub(super) entries: BTreeMap<String, Written>,
     pub(super) removes: Vec<Vec<u8>>,
 }
 
@@ -126,11 +133,6 @@ impl Written {
             lists: BTreeMap::new(),
             fields: Fields::new(),
         }
-    }
-
-    /// True if it has a place in this list.
-    pub(super) fn is_in(&self, list: &str) -> bool {
-        self.lists.contains_key(list)
     }
 
     /// The entry, with the stamp as it may be at the latest: no age exceeds the truth.
@@ -193,6 +195,7 @@ impl Writes {
         // Texts and numbers: nothing in them can fail.
         let json = serde_json::to_vec(&entry).unwrap_or_default();
         self.sets.insert(keys.of_entry(&put.key), json);
+        self.entries.insert(put.key.clone(), entry);
     }
 
     /// Removes an entry that was read.
@@ -269,7 +272,19 @@ mod tests {
             };
             written.entry(0, &now).stamp.stamp.tick_ms
         };
-        assert_eq!(shown(3_000, 9_000), 4_000);
+        // A reading is rounded up; the write comes up to FRESH later, by a clock that may be a tenth slow.
+        let reading = |truth: i64| (truth + 999) / 1_000 * 1_000;
+        let latest = i64::try_from(FRESH.as_millis()).unwrap() * 11 / 10;
+        for read in 0..2_000 {
+            for since in [0, 1, latest - 1, latest] {
+                for passed in [0, 1, 500, 999, 1_000, 2_300, 7_777] {
+                    let now = reading(read + since + passed);
+                    let age = now - shown(reading(read), now);
+                    assert!(age <= passed, "{read} {since} {passed}: {age}");
+                }
+            }
+        }
+        assert_eq!(shown(3_000, 9_000), 4_300);
         assert_eq!(shown(9_000, 9_000), 9_000);
         assert_eq!(shown(10_000, 9_000), 9_000);
         assert_eq!(shown(12_000, 9_000), 12_000);

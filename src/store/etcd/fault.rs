@@ -18,7 +18,6 @@ pub(super) enum Said {
 }
 
 const INVALID_ARGUMENT: u32 = 3;
-const NOT_FOUND: u32 = 5;
 const PERMISSION_DENIED: u32 = 7;
 const RESOURCE_EXHAUSTED: u32 = 8;
 const FAILED_PRECONDITION: u32 = 9;
@@ -36,11 +35,6 @@ impl Said {
             code,
             text: text.chars().take(LONGEST).collect(),
         }
-    }
-
-    /// True if a commit was rejected because its ticket is gone.
-    pub(super) fn is_without_ticket(&self) -> bool {
-        matches!(self, Self::Answer { code: NOT_FOUND, text } if text.contains("lease not found"))
     }
 
     /// True if a read at an old revision came too late.

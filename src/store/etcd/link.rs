@@ -1,15 +1,15 @@
 //! A connection to one server: log-in, looks and commits. A look is one flight of questions, judged by the rules of
 //! the clock; a commit is a look at everything that it touches, and one transaction.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::clock::{Epoch, Judged, Kept, Mark, Rules, Sight};
-use super::entry::{Keys, Now, STEP_MS, Writes, Written};
+use super::entry::{FRESH, Keys, Now, STEP_MS, Writes, Written};
 use super::fault::{Fault, Said};
-use super::grpc::{Channel, Incoming, Pending};
+use super::grpc::{Channel, Incoming};
 use super::messages::{
     Alarm, AlarmMember, AlarmRequest, AlarmResponse, AuthenticateRequest, AuthenticateResponse,
     Compare, Compared, Comparison, DeleteRangeRequest, Empty, LeaseGrantRequest, LeaseRequest,
@@ -26,7 +26,9 @@ use crate::store::net::limit::LONGEST_ANSWER;
 use crate::store::net::session::{self, bound};
 use crate::store::net::verified_tls::secure;
 use crate::sys::random;
-use crate::token::{ClockEpoch, Incarnation, Served, Stamp, StoreTime, WallTime};
+use crate::token::{
+    ClockEpoch, Fence, GroupName, Incarnation, Served, Stamp, StoreTime, Until, WallTime,
+};
 
 /// The longest answer without entries, in bytes.
 const SHORT: usize = 64 * 1024;
@@ -43,8 +45,8 @@ const EVER: i64 = 8_000_000_000;
 /// A server that does not lead counts up to so much more than was granted.
 const NOT_LED: i64 = 60;
 
-/// The least length of a ticket, in seconds.
-const LEAST_TICKET: i64 = 2;
+/// How many entries are kept for the next commit.
+const FEW: usize = 32;
 
 /// A store with fewer revisions may be new.
 const MANY: i64 = 10_000;
@@ -61,8 +63,6 @@ pub(super) type Turned = Arc<dyn Fn() -> StoreTime + Send + Sync>;
 /// What is asked of a store.
 pub(super) struct Question<'a> {
     pub(super) what: What<'a>,
-    /// How long a commit may be under way.
-    pub(super) timeout: Duration,
     pub(super) turned: Option<&'a Turned>,
 }
 
@@ -79,10 +79,12 @@ pub(super) struct Link {
     /// The socket, to be polled; closed with the link.
     pub(super) socket: Arc<OwnedFd>,
     pub(super) secured: bool,
-    /// The lease of this connection's commits. It is never kept alive after a call without an answer.
-    ticket: Option<i64>,
     /// The last reading of the clock, and when it came.
     last: Option<(Epoch, i64, Instant)>,
+    /// What is known since the last look.
+    known: Option<Seen>,
+    /// The entries of lists that the last look has found: the next one asks for them at once.
+    listed: Vec<String>,
 }
 
 /// An entry as it was read.
@@ -94,7 +96,9 @@ struct Read {
 }
 
 /// What a look has found.
+#[derive(Clone)]
 struct Seen {
+    asked_at: Instant,
     epoch: Epoch,
     kept: Kept,
     /// The revision of the kept epoch, which a commit compares.
@@ -146,8 +150,8 @@ fn operation(request: Request) -> RequestOp {
     }
 }
 
-fn put(key: Vec<u8>, value: Vec<u8>, lease: i64) -> RequestOp {
-    operation(Request::Put(PutRequest { key, value, lease }))
+fn put(key: Vec<u8>, value: Vec<u8>) -> RequestOp {
+    operation(Request::Put(PutRequest { key, value }))
 }
 
 fn is_at(key: Vec<u8>, revision: i64) -> Compare {
@@ -260,10 +264,15 @@ impl Link {
         asked: &[Ask],
         turned: Option<&Turned>,
     ) -> Result<Option<Seen>, Fault> {
+        let asked_at = Instant::now();
         let own =
             ["epoch", "last"].map(|name| operation(Request::Range(range(self.keys.own(name)))));
+        let mut success: Vec<RequestOp> = own.into_iter().chain(self.reads(asked)).collect();
+        if asked.iter().any(|ask| matches!(ask, Ask::Part(_))) {
+            success.extend(self.read_keys(&self.listed, 0));
+        }
         let txn = TxnRequest {
-            success: own.into_iter().chain(self.reads(asked)).collect(),
+            success,
             ..TxnRequest::default()
         };
         let read = self
@@ -344,6 +353,7 @@ impl Link {
             ),
         };
         Ok(Some(Seen {
+            asked_at,
             epoch,
             kept,
             revision,
@@ -404,8 +414,8 @@ impl Link {
         let txn = TxnRequest {
             compare: vec![is_at(epoch.clone(), revision)],
             success: vec![
-                put(epoch, epoch_text(kept.epoch).into_bytes(), 0),
-                put(self.keys.own("last"), mark_text(kept.mark), 0),
+                put(epoch, epoch_text(kept.epoch).into_bytes()),
+                put(self.keys.own("last"), mark_text(kept.mark)),
             ],
             failure: Vec::new(),
         };
@@ -420,29 +430,25 @@ impl Link {
         revision: i64,
     ) -> Result<Option<BTreeMap<String, Read>>, Fault> {
         let mut entries = BTreeMap::new();
-        let mut listed: Vec<String> = Vec::new();
-        for (ask, range) in asked.iter().zip(found) {
+        let mut listed: BTreeSet<String> = BTreeSet::new();
+        let mut found = found.into_iter();
+        for (ask, range) in asked.iter().zip(&mut found) {
             match ask {
                 Ask::One(_) => self.read(range, &mut entries),
                 Ask::Part(part) => listed.extend(keys_in(&self.keys, part, &range)),
             }
         }
-        listed.retain(|key| !entries.contains_key(key));
-        listed.sort_unstable();
-        listed.dedup();
-        for some in listed.chunks(OPERATIONS) {
-            let read = |key: &String| RangeRequest {
-                revision,
-                ..range(self.keys.of_entry(key))
-            };
-            let success = some
-                .iter()
-                .map(read)
-                .map(Request::Range)
-                .map(operation)
-                .collect();
+        let mut guessed = BTreeMap::new();
+        found.for_each(|range| self.read(range, &mut guessed));
+        guessed.retain(|key, _| listed.contains(key));
+        entries.append(&mut guessed);
+        let unread: Vec<&String> = listed
+            .iter()
+            .filter(|key| !entries.contains_key(*key))
+            .collect();
+        for some in unread.chunks(OPERATIONS) {
             let txn = TxnRequest {
-                success,
+                success: self.read_keys(some.iter().copied(), revision).collect(),
                 ..TxnRequest::default()
             };
             match self.txn(&txn).await {
@@ -454,7 +460,24 @@ impl Link {
                 }
             }
         }
+        if !listed.is_empty() {
+            self.listed = listed.into_iter().take(FEW).collect();
+        }
         Ok(Some(entries))
+    }
+
+    /// Questions for entries as they were at a revision; 0: as they are.
+    fn read_keys<'a>(
+        &self,
+        keys: impl IntoIterator<Item = &'a String>,
+        revision: i64,
+    ) -> impl Iterator<Item = RequestOp> {
+        let read = move |key: &String| RangeRequest {
+            revision,
+            ..range(self.keys.of_entry(key))
+        };
+        let reads = keys.into_iter().map(read);
+        reads.map(Request::Range).map(operation)
     }
 
     fn read(&self, range: RangeResponse, entries: &mut BTreeMap<String, Read>) {
@@ -472,47 +495,36 @@ impl Link {
         }
     }
 
-    /// Asks for a lease that ends with this call's time, whatever becomes of the call: the last one, kept alive, or
-    /// another.
-    async fn ask_for_ticket(&mut self, timeout: Duration) -> Result<Pending, Fault> {
-        if let Some(id) = self.ticket.take() {
-            let lease = LeaseRequest { id };
-            let path = "/etcdserverpb.Lease/LeaseKeepAlive";
-            return self.channel.start(path, &lease, SHORT).await;
+    /// What was known a moment ago, if a commit that goes by it may succeed: the server compares the revisions.
+    fn known_for(&mut self, commit: &Commit, turned: Option<&Turned>) -> Option<Seen> {
+        let mut seen = self.known.take()?;
+        if seen.asked_at.elapsed() > FRESH {
+            return None;
         }
-        let seconds = i64::try_from(timeout.as_secs()).unwrap_or(EVER);
-        let ttl = seconds.saturating_add(1).clamp(LEAST_TICKET, EVER);
-        let grant = LeaseGrantRequest { ttl, id: 0 };
-        let path = "/etcdserverpb.Lease/LeaseGrant";
-        self.channel.start(path, &grant, SHORT).await
-    }
-
-    /// The lease that was asked for; another, if it was gone.
-    async fn ticket(&mut self, asked: Pending, timeout: Duration) -> Result<i64, Fault> {
-        let mut lease: LeaseResponse = self.channel.answer(asked).await?;
-        if lease.ttl <= 0 {
-            let another = self.ask_for_ticket(timeout).await?;
-            lease = self.channel.answer(another).await?;
+        match turned {
+            Some(turned) => seen.now = turned(),
+            None => seen.now.stamp.wall = wall(),
         }
-        self.ticket = Some(lease.id);
-        Ok(lease.id)
+        (self.outcome(commit, &seen) == Outcome::Done).then_some(seen)
     }
 
     async fn commit(
         &mut self,
         commit: &Commit,
-        timeout: Duration,
         turned: Option<&Turned>,
     ) -> Result<Committed, Fault> {
         let unread = |fault: Fault| Fault::Said(Said::Unread(Box::new(fault)));
         let asked = touched(commit);
+        let mut known = self.known_for(commit, turned);
         for _ in 0..TRIES {
-            // In one flight.
-            let ticket = self.ask_for_ticket(timeout).await.map_err(unread)?;
-            let seen = self.look(&asked, turned).await.map_err(unread)?;
-            let ticket = self.ticket(ticket, timeout).await.map_err(unread)?;
-            let outcome = self.outcome(commit, &seen);
-            self.last = Some((seen.epoch, seen.mark.seconds, Instant::now()));
+            let (seen, goes_on) = match known.take() {
+                Some(seen) => (seen, true),
+                None => self.next_look(&asked, turned).await.map_err(unread)?,
+            };
+            let outcome = match self.outcome(commit, &seen) {
+                Outcome::Done if !goes_on => Outcome::Expired,
+                outcome => outcome,
+            };
             if outcome != Outcome::Done {
                 let then = self.look(&commit.then, turned).await.map_err(unread)?;
                 return Ok(Committed {
@@ -520,18 +532,8 @@ impl Link {
                     found: then.found(),
                 });
             }
-            match self.write(commit, seen, ticket).await {
-                Err(Fault::Said(said)) if said.is_without_ticket() => {
-                    self.ticket = None;
-                    let then = self.look(&commit.then, turned).await?;
-                    let outcome = Outcome::Expired;
-                    return Ok(Committed {
-                        outcome,
-                        found: then.found(),
-                    });
-                }
-                Ok(None) => {}
-                written => return written?.ok_or_else(|| nonsense("it is not written")),
+            if let Some(found) = self.write(commit, seen).await? {
+                return Ok(Committed { outcome, found });
             }
         }
         Err(unread(nonsense("what is stored kept changing")))
@@ -547,27 +549,29 @@ impl Link {
             .is_some_and(|until| seen.now.is_past(until));
         match commit.compare.iter().all(holds) {
             false => Outcome::Conflict,
-            true if is_late || !self.goes_on(seen) => Outcome::Expired,
+            true if is_late => Outcome::Expired,
             true => Outcome::Done,
         }
     }
 
-    /// True if the clock has gone on as this process's has, since the last reading.
-    fn goes_on(&self, seen: &Seen) -> bool {
-        self.last.is_none_or(|(epoch, seconds, at)| {
+    /// A look, and true if the clock has gone on as this process's has, since the last one.
+    async fn next_look(
+        &mut self,
+        asked: &[Ask],
+        turned: Option<&Turned>,
+    ) -> Result<(Seen, bool), Fault> {
+        let seen = self.look(asked, turned).await?;
+        let goes_on = self.last.is_none_or(|(epoch, seconds, at)| {
             let passed = i64::try_from(at.elapsed().as_secs()).unwrap_or(i64::MAX);
             let latest = seconds.saturating_add(passed).saturating_add(SLACK);
             epoch != seen.epoch || (seconds..=latest).contains(&seen.mark.seconds)
-        })
+        });
+        self.last = Some((seen.epoch, seen.mark.seconds, Instant::now()));
+        Ok((seen, goes_on))
     }
 
     /// The transaction of a commit. `None`: something has changed since the look.
-    async fn write(
-        &mut self,
-        commit: &Commit,
-        seen: Seen,
-        ticket: i64,
-    ) -> Result<Option<Committed>, Fault> {
+    async fn write(&mut self, commit: &Commit, mut seen: Seen) -> Result<Option<Found>, Fault> {
         let mut writes = Writes::default();
         for it in &commit.puts {
             let before = seen.entries.get(&it.key).map(|read| &read.written);
@@ -580,7 +584,7 @@ impl Link {
         }
         writes.removes.retain(|key| !writes.sets.contains_key(key));
         let mut removes: Vec<RequestOp> = writes.removes.into_iter().map(remove).collect();
-        let room = OPERATIONS.saturating_sub(writes.sets.len() + 4 + commit.then.len());
+        let room = OPERATIONS.saturating_sub(writes.sets.len() + 5 + commit.then.len());
         // Old records go ahead: they are of no use to each other.
         while removes.len() > room {
             let some = removes.split_off(removes.len() - removes.len().min(OPERATIONS));
@@ -592,34 +596,28 @@ impl Link {
         }
         let revision = |key: &String| seen.entries.get(key).map_or(0, |read| read.revision);
         let mut compare: Vec<Compare> = touched_keys(commit)
+            .into_iter()
             .map(|key| is_at(self.keys.of_entry(key), revision(key)))
             .collect();
         compare.push(is_at(self.keys.own("epoch"), seen.revision));
+        // A clock that a test sets does not count in seconds since an election.
+        let until = commit.until.as_ref().filter(|_| seen.step_ms > 0);
+        compare.extend(until.map(|until| self.not_after(until)));
         let mut success: Vec<RequestOp> = writes
             .sets
             .into_iter()
-            .map(|(key, value)| put(key, value, 0))
+            .map(|(key, value)| put(key, value))
             .collect();
         success.append(&mut removes);
         success.push(self.raise(Rules::default().marked(seen.kept.mark, seen.mark)));
-        success.push(put(
-            self.keys.own(&format!("tick/{ticket}")),
-            Vec::new(),
-            ticket,
-        ));
-        if let Some(it) = &commit.announces {
-            let is_awaited = seen
-                .entries
-                .values()
-                .any(|read| read.written.is_in(&it.if_any_in));
-            if is_awaited {
-                success.push(put(
-                    self.keys.own(&format!("rel/{}", it.channel)),
-                    Vec::new(),
-                    0,
-                ));
-            }
-        }
+        let fence = commit.fence.iter();
+        success.extend(fence.map(|(group, fence)| self.publish(group, *fence)));
+        // Without a look at the queue: that would cost more.
+        let announced = commit.announces.iter();
+        success.extend(announced.map(|it| {
+            let channel = self.keys.own(&format!("rel/{}", it.channel));
+            put(channel, Vec::new())
+        }));
         let reads = self.reads(&commit.then);
         let before = success.len();
         success.extend(reads);
@@ -636,11 +634,40 @@ impl Link {
         let found: Vec<RangeResponse> = ranges(answer).skip(before).collect();
         let entries = self.entries(&commit.then, found, revision).await?;
         let entries = entries.ok_or_else(|| nonsense("what was written is compacted"))?;
-        let found = Seen { entries, ..seen }.found();
-        Ok(Some(Committed {
-            outcome: Outcome::Done,
-            found,
-        }))
+        for it in &commit.deletes {
+            seen.entries.remove(&it.key);
+        }
+        for (key, written) in writes.entries {
+            let number = seen.entries.get(&key).map_or(revision, |read| read.number);
+            let read = Read {
+                written,
+                number,
+                revision,
+            };
+            seen.entries.insert(key, read);
+        }
+        seen.entries.extend(entries.clone());
+        self.keep(&seen);
+        Ok(Some(Seen { entries, ..seen }.found()))
+    }
+
+    /// Keeps what is known, for the next commit.
+    fn keep(&mut self, seen: &Seen) {
+        self.known = (seen.entries.len() <= FEW).then(|| seen.clone());
+    }
+
+    /// Refuses a write that arrives so late that another client has noted a later time than it may have.
+    fn not_after(&self, until: &Until) -> Compare {
+        let later = Mark {
+            seconds: until.tick_ms().div_euclid(1_000).saturating_add(1),
+            index: 0,
+        };
+        Compare {
+            result: Comparison::Less.into(),
+            target: Compared::Value.into(),
+            key: self.keys.own("last"),
+            with: Some(With::Value(mark_text(later))),
+        }
     }
 
     /// Raises the mark, unless it is higher already.
@@ -653,8 +680,24 @@ impl Link {
                 key: key.clone(),
                 with: Some(With::Value(mark_text(mark))),
             }],
-            success: vec![put(key, mark_text(mark), 0)],
+            success: vec![put(key, mark_text(mark))],
             failure: Vec::new(),
+        }))
+    }
+
+    /// Writes a group's fence where a job's own transaction can compare it, unless it stands there.
+    fn publish(&self, group: &GroupName, fence: Fence) -> RequestOp {
+        let key = self.keys.own(&format!("fence/{group}"));
+        let text = fence.0.to_string().into_bytes();
+        operation(Request::Txn(TxnRequest {
+            compare: vec![Compare {
+                result: Comparison::Equal.into(),
+                target: Compared::Value.into(),
+                key: key.clone(),
+                with: Some(With::Value(text.clone())),
+            }],
+            success: Vec::new(),
+            failure: vec![put(key, text)],
         }))
     }
 
@@ -756,7 +799,7 @@ impl Link {
     /// Asks for writes that never happen: a user without the right is refused nevertheless.
     pub(super) async fn may_write(&mut self) -> Result<(), Fault> {
         let key = self.keys.own("epoch");
-        for write in [put(key.clone(), Vec::new(), 0), remove(key.clone())] {
+        for write in [put(key.clone(), Vec::new()), remove(key.clone())] {
             let txn = TxnRequest {
                 compare: vec![is_at(key.clone(), -1)],
                 success: vec![write],
@@ -769,25 +812,17 @@ impl Link {
 }
 
 /// The keys that a commit compares, writes or removes.
-fn touched_keys(commit: &Commit) -> impl Iterator<Item = &String> {
+fn touched_keys(commit: &Commit) -> BTreeSet<&String> {
     let compared = commit.compare.iter().map(|(key, _)| key);
     let written = commit.puts.iter().map(|it| &it.key);
     let removed = commit.deletes.iter().map(|it| &it.key);
-    let all: std::collections::BTreeSet<&String> = compared.chain(written).chain(removed).collect();
-    all.into_iter()
+    compared.chain(written).chain(removed).collect()
 }
 
 /// What a commit must read before.
 fn touched(commit: &Commit) -> Vec<Ask> {
-    let awaited = commit.announces.as_ref().map(|it| Part {
-        list: it.if_any_in.clone(),
-        ranks: (i64::MIN, i64::MAX),
-        newest_first: true,
-        skip: 0,
-        limit: 1,
-    });
-    let keys = touched_keys(commit).cloned().map(Ask::One);
-    keys.chain(awaited.map(Ask::Part)).collect()
+    let keys = touched_keys(commit).into_iter();
+    keys.cloned().map(Ask::One).collect()
 }
 
 impl session::Link for Link {
@@ -817,8 +852,9 @@ impl session::Link for Link {
             keys: Keys::new(&settings.prefix),
             socket: dialled.socket,
             secured: settings.tls.is_some(),
-            ticket: None,
             last: None,
+            known: None,
+            listed: Vec::new(),
         };
         if let Some(user) = &settings.user {
             let request = AuthenticateRequest {
@@ -840,16 +876,7 @@ impl session::Link for Link {
         self.channel.is_open().await
     }
 
-    /// The ticket would end by itself.
-    async fn quit(&mut self) {
-        if let Some(id) = self.ticket.take() {
-            let revoke = LeaseRequest { id };
-            let _ = self
-                .channel
-                .start("/etcdserverpb.Lease/LeaseRevoke", &revoke, SHORT)
-                .await;
-        }
-    }
+    async fn quit(&mut self) {}
 }
 
 impl session::Ask<Question<'_>> for Link {
@@ -860,12 +887,10 @@ impl session::Ask<Question<'_>> for Link {
     ) -> Result<Committed, Fault> {
         let asking = async {
             match question.what {
-                What::Commit(commit) => {
-                    self.commit(commit, question.timeout, question.turned).await
-                }
+                What::Commit(commit) => self.commit(commit, question.turned).await,
                 What::Get(asked) => {
-                    let seen = self.look(asked, question.turned).await?;
-                    self.last = Some((seen.epoch, seen.mark.seconds, Instant::now()));
+                    let (seen, _) = self.next_look(asked, question.turned).await?;
+                    self.keep(&seen);
                     let outcome = Outcome::Done;
                     Ok(Committed {
                         outcome,

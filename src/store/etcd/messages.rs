@@ -56,8 +56,6 @@ pub(super) struct PutRequest {
     pub(super) key: Vec<u8>,
     #[prost(bytes = "vec", tag = "2")]
     pub(super) value: Vec<u8>,
-    #[prost(int64, tag = "3")]
-    pub(super) lease: i64,
 }
 
 #[derive(Clone, PartialEq, Message)]

@@ -282,6 +282,13 @@ impl Cluster {
     /// Stops a server in the middle of whatever it does.
     pub(crate) fn freeze(&self, index: usize) {
         self.signal(index, Signal::SIGSTOP);
+        let tasks = format!("/proc/{}/task", self.pid(index));
+        self.wait_until("a frozen server", || {
+            std::fs::read_dir(&tasks).unwrap().all(|task| {
+                let stat = task.and_then(|it| std::fs::read_to_string(it.path().join("stat")));
+                stat.is_ok_and(|text| text.contains(") T "))
+            })
+        });
     }
 
     /// Lets it go on.

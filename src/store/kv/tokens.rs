@@ -124,6 +124,7 @@ fn commit_of(swap: &Swap) -> Commit {
     let mut commit = Commit {
         compare: std::iter::once(token).chain(note).collect(),
         grants: swap.stamp == Some(StampOf::Granted),
+        fence: Some((group.clone(), swap.to.fence)),
         until: Some(swap.expiry.clone()),
         announces: may_free(swap).then(|| announcement(group)),
         ..Commit::default()
