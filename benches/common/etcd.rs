@@ -73,6 +73,11 @@ impl Etcd {
         None
     }
 
+    /// A store of tokenrun's on it.
+    pub(crate) fn url(&self) -> String {
+        self.client.endpoint.replacen("http", "etcd", 1)
+    }
+
     /// The server's process.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::common::Folder;
 use crate::common::etcd::Etcd;
+use crate::common::init;
 use crate::server::{Server, program};
 
 /// How long a dead holder is believed to live, where that is how it is found out.
@@ -98,7 +99,11 @@ pub(crate) fn tools(folder: &Folder, server: &Server, etcd: Option<&Etcd>) -> Ve
         tools.push(tool("setlock", Store::Lock, by_file(folder, "setlock")));
     }
     if let Some(etcd) = etcd {
-        let client = etcd.client();
+        let (client, url) = (etcd.client(), etcd.url());
+        init(folder, &url);
+        let store = Store::Server(etcd.pid());
+        let ours = tool("tokenrun, etcd", store, tokenrun(folder, url));
+        tools.insert(2, ours);
         tools.push(tool(
             "etcdctl lock",
             Store::Server(etcd.pid()),

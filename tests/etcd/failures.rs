@@ -88,6 +88,42 @@ fn a_cluster_without_its_data_is_observed_and_so_is_one_that_no_operator_has_cal
     next.end().with_code(0);
 }
 
+/// What the other servers have accepted may be missing on the one that goes on.
+#[test]
+fn a_server_that_is_made_to_go_on_alone_is_observed() {
+    let cluster = Cluster::start(3);
+    let site = new_store(&cluster);
+    let holder = site
+        .run("a")
+        .hasty()
+        .script("echo yes > begun; sleep 60")
+        .start();
+    site.store.until_line("begun");
+    (0..3).for_each(|index| cluster.kill(index));
+    cluster.launch_alone(0);
+    cluster.until_led();
+    let next = site.run("b").hasty().script("echo ran").start();
+    next.until_says("may have forgotten a grant");
+    holder.end().with_code(76);
+    assert_eq!(next.end().with_code(0).stdout, "ran\n");
+}
+
+/// Two disks of three are lost, and the third is emptied before it joins, as the guide says. With its data it would
+/// answer for a past that the others do not have.
+#[test]
+fn after_the_loss_of_two_disks_of_three_the_emptied_cluster_is_observed() {
+    let cluster = Cluster::start(3);
+    let site = new_store(&cluster);
+    site.run("a").hasty().job(&["true"]).end().with_code(0);
+    (0..3).for_each(|index| cluster.kill(index));
+    cluster.forget();
+    (0..3).for_each(|index| cluster.launch(index));
+    cluster.until_led();
+    let next = site.run("b").hasty().job(&["true"]).start();
+    next.until_says("may have forgotten a grant");
+    next.end().with_code(0);
+}
+
 /// The holder's grant is lost with what came after the snapshot. The restored cluster counts its terms, its log and
 /// its clock anew.
 #[test]

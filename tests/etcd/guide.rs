@@ -78,7 +78,7 @@ impl Place {
 
     /// The guide's lines, as a shell script.
     fn shell(&self, begin: &str) -> Line {
-        self.lines(&the(begin).text())
+        self.lines(the(begin).text())
     }
 
     /// Lines as a user types them, with the guide's servers.

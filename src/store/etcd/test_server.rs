@@ -131,6 +131,15 @@ impl Cluster {
 
     /// Starts a server on the data that it has.
     pub(crate) fn launch(&self, index: usize) {
+        self.launch_with(index, &[]);
+    }
+
+    /// Starts a server that goes on alone with the data that it has.
+    pub(crate) fn launch_alone(&self, index: usize) {
+        self.launch_with(index, &["--force-new-cluster"]);
+    }
+
+    fn launch_with(&self, index: usize, options: &[&str]) {
         let member = &self.members[index];
         let here = |port: &ReservedPort| format!("http://127.0.0.1:{}", port.number());
         let all = self.members.iter().enumerate();
@@ -177,6 +186,7 @@ impl Cluster {
                 "--logger=zap",
             ])
             .args(&self.options)
+            .args(options)
             .current_dir("/")
             .env_clear()
             .stdin(Stdio::null())
