@@ -14,6 +14,7 @@ mod queue;
 mod records;
 mod refusals;
 mod tokens;
+pub(in crate::store) mod written;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

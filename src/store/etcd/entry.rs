@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
-use crate::store::kv::{Delete, Entry, Fields, Part, Put, Rank};
-use crate::token::{ClockEpoch, Stamp, StoreTime, WallTime};
+use crate::store::kv::written::{Place, Written};
+use crate::store::kv::{Delete, Entry, Part, Put};
+use crate::token::{ClockEpoch, StoreTime};
 
 /// How long what is known serves the next commit of its connection.
 pub(super) const FRESH: Duration = Duration::from_millis(250);
@@ -14,19 +13,6 @@ pub(super) const FRESH: Duration = Duration::from_millis(250);
 /// How much later a write can be than its stamp says: a reading is in whole seconds, and may be as old as [`FRESH`] by
 /// this process's clock, which is up to a tenth slower.
 pub(super) const STEP_MS: i64 = 1_300;
-
-/// An entry's value.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Written {
-    pub(super) version: String,
-    tick_ms: i64,
-    wall_ms: i64,
-    epoch: String,
-    /// Its places in lists.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    lists: BTreeMap<String, i64>,
-    fields: Fields,
-}
 
 /// The keys of a store.
 #[derive(Debug, Clone)]
@@ -115,48 +101,27 @@ pub(super) struct Writes {
     pub(super) removes: Vec<Vec<u8>>,
 }
 
-impl Written {
-    /// A value that is read. One that no client has written has its fault as its version, which no commit expects.
-    pub(super) fn read(value: &[u8]) -> Self {
-        serde_json::from_slice(value).unwrap_or_else(|why| Self {
-            version: format!("no entry: {why}"),
-            ..Self::new()
-        })
+/// The entry, with the stamp as it may be at the latest: no age exceeds the truth.
+pub(super) fn entry(written: Written, number: i64, now: &Now<'_>) -> Entry {
+    let at = now.time.stamp.tick_ms;
+    let mut stamp: StoreTime = match written.stamp {
+        Some(stamp) => stamp.into(),
+        // No client has written it: its age is unknown.
+        None => StoreTime {
+            epoch: ClockEpoch(String::new()),
+            stamp: now.time.stamp,
+        },
+    };
+    let tick = &mut stamp.stamp.tick_ms;
+    // A stamp a little ahead was written between two answers of one look. One further ahead stays so.
+    if stamp.epoch == now.time.epoch && *tick <= at.saturating_add(2 * now.step_ms) {
+        *tick = tick.saturating_add(now.step_ms).min(at);
     }
-
-    const fn new() -> Self {
-        Self {
-            version: String::new(),
-            tick_ms: 0,
-            wall_ms: 0,
-            epoch: String::new(),
-            lists: BTreeMap::new(),
-            fields: Fields::new(),
-        }
-    }
-
-    /// The entry, with the stamp as it may be at the latest: no age exceeds the truth.
-    pub(super) fn entry(self, number: i64, now: &Now<'_>) -> Entry {
-        let at = now.time.stamp.tick_ms;
-        // A stamp a little ahead was written between two answers of one look. One further ahead stays so.
-        let is_near =
-            self.epoch == now.time.epoch.0 && self.tick_ms <= at.saturating_add(2 * now.step_ms);
-        let tick_ms = match is_near {
-            true => self.tick_ms.saturating_add(now.step_ms).min(at),
-            false => self.tick_ms,
-        };
-        Entry {
-            version: self.version,
-            stamp: StoreTime {
-                epoch: ClockEpoch(self.epoch),
-                stamp: Stamp {
-                    tick_ms,
-                    wall: WallTime(self.wall_ms),
-                },
-            },
-            number,
-            fields: self.fields,
-        }
+    Entry {
+        version: written.version,
+        stamp,
+        number,
+        fields: written.fields,
     }
 }
 
@@ -169,32 +134,16 @@ impl Writes {
         before: Option<&Written>,
         now: &StoreTime,
     ) {
-        let mut entry = before.cloned().unwrap_or_else(Written::new);
-        if put.stamps || before.is_none() {
-            entry.tick_ms = now.stamp.tick_ms;
-            entry.wall_ms = now.stamp.wall.0;
-            entry.epoch.clone_from(&now.epoch.0);
-        }
-        entry.version.clone_from(&put.version);
-        entry.fields.extend(put.fields.clone());
-        for (list, rank) in &put.lists {
-            let rank = match rank {
-                Rank::At(rank) => *rank,
-                Rank::Now => now.stamp.wall.0,
-                // The number is the revision of the write, which is not known yet: readers sort by it.
-                Rank::Number => 0,
-            };
-            let old = entry.lists.insert(list.clone(), rank);
-            if let Some(old) = old.filter(|old| *old != rank) {
-                self.removes.push(keys.of_place(list, old, &put.key));
+        let (entry, places) = Written::over(before, put, now);
+        for Place { list, rank, before } in places {
+            if let Some(old) = before.filter(|old| *old != rank) {
+                self.removes.push(keys.of_place(&list, old, &put.key));
             }
             // Each time: a list that was removed by hand is whole again.
             self.sets
-                .insert(keys.of_place(list, rank, &put.key), Vec::new());
+                .insert(keys.of_place(&list, rank, &put.key), Vec::new());
         }
-        // Texts and numbers: nothing in them can fail.
-        let json = serde_json::to_vec(&entry).unwrap_or_default();
-        self.sets.insert(keys.of_entry(&put.key), json);
+        self.sets.insert(keys.of_entry(&put.key), entry.json());
         self.entries.insert(put.key.clone(), entry);
     }
 
@@ -210,6 +159,8 @@ impl Writes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::kv::Fields;
+    use crate::token::{Stamp, WallTime};
 
     #[test]
     fn a_higher_rank_comes_first() {
@@ -235,15 +186,6 @@ mod tests {
     }
 
     #[test]
-    fn what_no_client_has_written_is_an_entry_of_no_known_version() {
-        for value in ["", "{", "[]", r#"{"version": 1}"#, r#"{"fields": null}"#] {
-            let read = Written::read(value.as_bytes());
-            assert!(read.version.starts_with("no entry: "), "{value}");
-            assert!(read.version.parse::<i64>().is_err());
-        }
-    }
-
-    #[test]
     fn a_stamp_is_never_too_old() {
         let time = |tick_ms| StoreTime {
             epoch: ClockEpoch("e".into()),
@@ -263,14 +205,13 @@ mod tests {
                 lists: Vec::new(),
             };
             writes.put(&Keys::new("p"), &put, None, &time(stored));
-            let written: Written =
-                serde_json::from_slice(&writes.sets[b"p/e/k".as_slice()]).unwrap();
+            let written = Written::read(&writes.sets[b"p/e/k".as_slice()]);
             let now = time(now);
             let now = Now {
                 time: &now,
                 step_ms: STEP_MS,
             };
-            written.entry(0, &now).stamp.stamp.tick_ms
+            entry(written, 0, &now).stamp.stamp.tick_ms
         };
         // A reading is rounded up; the write comes up to FRESH later, by a clock that may be a tenth slow.
         let reading = |truth: i64| (truth + 999) / 1_000 * 1_000;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::clock::{Epoch, Judged, Kept, Mark, Rules, Sight};
-use super::entry::{FRESH, Keys, Now, STEP_MS, Writes, Written};
+use super::entry::{FRESH, Keys, Now, STEP_MS, Writes, entry};
 use super::fault::{Fault, Said};
 use super::grpc::{Channel, Incoming};
 use super::messages::{
@@ -18,6 +18,7 @@ use super::messages::{
     Watch, WatchCreateRequest, WatchRequest, With,
 };
 use super::settings::Settings;
+use crate::store::kv::written::Written;
 use crate::store::kv::{Ask, Commit, Committed, Entry, Found, Outcome, Part, Server};
 use crate::store::net::deadline::{Activity, Deadline};
 use crate::store::net::dial::{Target, connect};
@@ -116,11 +117,11 @@ impl Seen {
             time: &self.now,
             step_ms: self.step_ms,
         };
-        let entry = |(key, read): (String, Read)| -> (String, Entry) {
-            (key, read.written.entry(read.number, &now))
+        let shown = |(key, read): (String, Read)| -> (String, Entry) {
+            (key, entry(read.written, read.number, &now))
         };
         Found {
-            entries: self.entries.into_iter().map(entry).collect(),
+            entries: self.entries.into_iter().map(shown).collect(),
             server: Server {
                 incarnation: Some(self.incarnation),
                 durable: true,
