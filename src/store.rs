@@ -21,6 +21,7 @@ pub mod sql;
 pub mod sqlite;
 pub mod url;
 pub mod worker;
+pub mod zookeeper;
 
 mod error;
 mod records;

@@ -45,6 +45,9 @@ use super::redis::test_server::Server as RedisServer;
 use super::redis::{RedisKv, RedisStore};
 use super::sqlite::SqliteStore;
 use super::sqlite::clock::Clock;
+use super::zookeeper::settings::Settings as ZkSettings;
+use super::zookeeper::test_server::Ensemble as ZkEnsemble;
+use super::zookeeper::{ZkKv, ZkStore};
 use super::{ActQuery, Advanced, Retention, RunQuery, Store, history};
 use crate::token::operator::{Act, Effect, perform};
 use crate::token::record::fixture::{run_of, unheld_run};
@@ -179,6 +182,7 @@ on_store!(sqlite, InSqlite::new());
 on_store!(postgres, InPostgres::new());
 on_store!(redis, InRedis::new());
 on_store!(etcd, InEtcd::new());
+on_store!(zookeeper, InZookeeper::new());
 on_store!(mariadb, InMysql::on(mysql::test_server::Server::shared()));
 on_store!(
     needs_root_mysql,

@@ -16,7 +16,7 @@ mod refusals;
 mod tokens;
 pub(in crate::store) mod written;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -152,6 +152,31 @@ pub struct Commit {
     pub announces: Option<Announcement>,
     /// What is read afterwards, whether it happened or not.
     pub then: Vec<Ask>,
+}
+
+impl Commit {
+    /// The keys that it compares, writes or removes.
+    pub(in crate::store) fn touched(&self) -> BTreeSet<&String> {
+        let compared = self.compare.iter().map(|(key, _)| key);
+        let written = self.puts.iter().map(|it| &it.key);
+        let removed = self.deletes.iter().map(|it| &it.key);
+        compared.chain(written).chain(removed).collect()
+    }
+
+    /// What becomes of it at this time. `version`: that of an entry, if there is one.
+    pub(in crate::store) fn outcome<'a>(
+        &self,
+        version: impl Fn(&str) -> Option<&'a str>,
+        now: &StoreTime,
+    ) -> Outcome {
+        let mut compared = self.compare.iter();
+        let is_late = |until| now.is_past(until);
+        match compared.all(|(key, expected)| version(key) == expected.as_deref()) {
+            false => Outcome::Conflict,
+            true if self.until.as_ref().is_some_and(is_late) => Outcome::Expired,
+            true => Outcome::Done,
+        }
+    }
 }
 
 /// An entry to write.

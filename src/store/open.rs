@@ -17,6 +17,8 @@ use super::redis::{self, RedisKv, RedisStore};
 use super::sql::server::SqlStore;
 use super::sqlite::{self, SqliteStore};
 use super::url::StoreUrl;
+use super::zookeeper::settings::Settings as ZkSettings;
+use super::zookeeper::{self, ZkKv, ZkStore};
 use super::{Store, StoreError, Tokens as _, Trouble};
 use crate::sys::process;
 use crate::token::{GroupName, Timing};
@@ -94,6 +96,7 @@ impl StoreUrl {
             Self::Mysql(text) => Box::new(mysql_store(text, opening, warn)?),
             Self::Redis(text) => Box::new(redis_store(text, opening)?),
             Self::Etcd(text) => Box::new(etcd_store(text, opening)?),
+            Self::Zookeeper(text) => Box::new(zk_store(text, opening)?),
         };
         let locks = opening.state.map(locks_in);
         Ok(Opened { store, locks })
@@ -116,6 +119,7 @@ impl StoreUrl {
             Self::Redis(text) => made(redis_store(text, opening)?, |store| store.list().map(drop))?,
             // A cluster cannot prove that it has no past: the operator says so.
             Self::Etcd(text) => made(etcd_store(text, opening)?, |it| it.init(opening.timeout))?,
+            Self::Zookeeper(text) => made(zk_store(text, opening)?, |it| it.init(opening.timeout))?,
         })
     }
 
@@ -138,8 +142,8 @@ impl StoreUrl {
                 settings(mysql::settings, text, opening.application, warn)?;
                 Ok(mysql::schema::creation())
             }
-            Self::Redis(_) | Self::Etcd(_) => Err(StoreError::misconfigured(
-                "there is no SQL for a store of Redis, Valkey or etcd, which needs no tables",
+            Self::Redis(_) | Self::Etcd(_) | Self::Zookeeper(_) => Err(StoreError::misconfigured(
+                "there is no SQL for a store of Redis, Valkey, etcd or ZooKeeper, which needs no tables",
             )
             .remedy("run it without --print-sql")
             .into()),
@@ -184,6 +188,13 @@ impl StoreUrl {
                 settings_of_etcd(text),
                 "correct it in the URL, or in etcdctl's variables",
                 etcd::examine::examine,
+                examination,
+                tell,
+            ),
+            Self::Zookeeper(text) => examine_servers(
+                settings_of_zk(text),
+                "correct it in the URL",
+                zookeeper::examine::examine,
                 examination,
                 tell,
             ),
@@ -275,6 +286,17 @@ fn etcd_store(text: &Secret, opening: &Opening<'_>) -> Result<EtcdStore, StoreEr
     guard_password();
     let settings = settings_of_etcd(text)?;
     Ok(EtcdStore::new(EtcdKv::new(settings, opening.timeout)))
+}
+
+fn zk_store(text: &Secret, opening: &Opening<'_>) -> Result<ZkStore, StoreError> {
+    guard_password();
+    let settings = settings_of_zk(text)?;
+    Ok(ZkStore::new(ZkKv::new(settings, opening.timeout)))
+}
+
+fn settings_of_zk(text: &Secret) -> Result<ZkSettings, StoreError> {
+    let read = ZkSettings::read(&text.0);
+    read.map_err(|bad| StoreError::misconfigured(format!("the store's URL {bad}")))
 }
 
 fn settings_of_etcd(text: &Secret) -> Result<EtcdSettings, StoreError> {

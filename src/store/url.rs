@@ -11,6 +11,7 @@ use super::net::host::{Secret, Settings as _};
 use super::net::options::Pairs;
 use super::postgres::conninfo::text as postgres;
 use super::redis::settings as redis;
+use super::zookeeper::settings as zk;
 use crate::sys::place::Place;
 use crate::sys::sqlite_files::database_of;
 
@@ -27,21 +28,23 @@ pub enum StoreUrl {
     Redis(Secret),
     /// An etcd cluster: its URL. It may hold a password.
     Etcd(Secret),
+    /// A ZooKeeper ensemble: its URL. It may hold a password.
+    Zookeeper(Secret),
 }
 
 /// The schemes of databases that users of other lock tools may try.
-const UNSUPPORTED: [&str; 5] = ["mongodb", "consul", "zookeeper", "mssql", "oracle"];
+const UNSUPPORTED: [&str; 4] = ["mongodb", "consul", "mssql", "oracle"];
 
 /// Why a text names no store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
     #[error(
-        "the store {0:?} has an unknown scheme: write postgres://user@host/database, mysql://user@host/database, redis://user@host, etcd://user@host, sqlite:///absolute/path or a plain path of a file"
+        "the store {0:?} has an unknown scheme: write postgres://user@host/database, mysql://user@host/database, redis://user@host, etcd://user@host, zk://host, sqlite:///absolute/path or a plain path of a file"
     )]
     UnknownScheme(String),
     /// A database that other tools of this kind use.
     #[error(
-        "tokenrun does not support {0}:// stores: use PostgreSQL (postgres://user@host/database), MySQL or MariaDB (mysql://user@host/database), Redis or Valkey (redis://user@host), etcd (etcd://user@host) or a SQLite file (sqlite:///absolute/path)"
+        "tokenrun does not support {0}:// stores: use PostgreSQL (postgres://user@host/database), MySQL or MariaDB (mysql://user@host/database), Redis or Valkey (redis://user@host), etcd (etcd://user@host), ZooKeeper (zk://host) or a SQLite file (sqlite:///absolute/path)"
     )]
     Unsupported(String),
     /// `sqlite://` without an absolute path.
@@ -49,14 +52,14 @@ pub enum UrlError {
     NotAbsolute(String),
     /// A file of such a name would be a private one, relative to this process's directory.
     #[error(
-        "the store {0:?} is no path that can be meant: write postgres://user@host/database, mysql://user@host/database, redis://user@host, etcd://user@host, sqlite:///absolute/path or a plain path of a file (./NAME, if its name is like this; ~ and variables are a shell's, and mean nothing here)"
+        "the store {0:?} is no path that can be meant: write postgres://user@host/database, mysql://user@host/database, redis://user@host, etcd://user@host, zk://host, sqlite:///absolute/path or a plain path of a file (./NAME, if its name is like this; ~ and variables are a shell's, and mean nothing here)"
     )]
     Unlikely(String),
     /// The rest of the text may hold a password.
     #[error("the store {0}://… {1}")]
     Address(String, BadAddress),
     #[error(
-        "the store is empty: write postgres://user@host/database, mysql://user@host/database, redis://user@host, etcd://user@host, sqlite:///absolute/path or a plain path of a file"
+        "the store is empty: write postgres://user@host/database, mysql://user@host/database, redis://user@host, etcd://user@host, zk://host, sqlite:///absolute/path or a plain path of a file"
     )]
     Empty,
     /// No default where a private file would exclude no other node.
@@ -99,6 +102,10 @@ impl StoreUrl {
                 Ok(_) => Ok(Self::Etcd(Secret(trimmed.to_owned()))),
                 Err(bad) => Err(UrlError::Address(of_etcd.to_owned(), bad)),
             },
+            of_zk if zk::is_scheme(of_zk) => match zk::Settings::read(trimmed) {
+                Ok(_) => Ok(Self::Zookeeper(Secret(trimmed.to_owned()))),
+                Err(bad) => Err(UrlError::Address(of_zk.to_owned(), bad)),
+            },
             other if UNSUPPORTED.contains(&other) => Err(UrlError::Unsupported(other.to_owned())),
             // The rest may hold a password: it is not repeated.
             other => Err(UrlError::UnknownScheme(format!("{other}://…"))),
@@ -125,7 +132,11 @@ impl StoreUrl {
     pub fn file(&self) -> Option<&Path> {
         match self {
             Self::Sqlite(path) => Some(path),
-            Self::Postgres(_) | Self::Mysql(_) | Self::Redis(_) | Self::Etcd(_) => None,
+            Self::Postgres(_)
+            | Self::Mysql(_)
+            | Self::Redis(_)
+            | Self::Etcd(_)
+            | Self::Zookeeper(_) => None,
         }
     }
 
@@ -142,9 +153,11 @@ impl StoreUrl {
     pub fn shown(&self) -> String {
         match self {
             Self::Sqlite(path) => format!("sqlite://{}", path.display()),
-            Self::Postgres(text) | Self::Mysql(text) | Self::Redis(text) | Self::Etcd(text) => {
-                without_password(&text.0)
-            }
+            Self::Postgres(text)
+            | Self::Mysql(text)
+            | Self::Redis(text)
+            | Self::Etcd(text)
+            | Self::Zookeeper(text) => without_password(&text.0),
         }
     }
 }
@@ -175,6 +188,9 @@ pub fn has_password(text: &str) -> bool {
         Ok(StoreUrl::Mysql(text)) => mysql::has_password(&text.0),
         Ok(StoreUrl::Redis(text)) => redis::parse(&text.0).is_ok_and(|it| it.has_password()),
         Ok(StoreUrl::Etcd(text)) => of_etcd(&text).is_some_and(|it| it.has_password()),
+        Ok(StoreUrl::Zookeeper(text)) => {
+            zk::Settings::read(&text.0).is_ok_and(|it| it.has_password())
+        }
         Ok(StoreUrl::Sqlite(_)) | Err(_) => false,
     }
 }
@@ -185,6 +201,7 @@ pub fn password_place(text: &str) -> &'static str {
         Ok(StoreUrl::Mysql(_)) => "~/.my.cnf",
         Ok(StoreUrl::Redis(_)) => "REDISCLI_AUTH",
         Ok(StoreUrl::Etcd(_)) => "ETCDCTL_PASSWORD",
+        Ok(StoreUrl::Zookeeper(_)) => "TOKENRUN_STORE",
         _ => "~/.pgpass",
     }
 }
@@ -212,6 +229,9 @@ pub fn without_password(text: &str) -> String {
         }
         Ok(StoreUrl::Etcd(url)) => {
             return of_etcd(&url).map_or_else(|| UNREADABLE.into(), |it| it.name());
+        }
+        Ok(StoreUrl::Zookeeper(url)) => {
+            return zk::Settings::read(&url.0).map_or_else(|_| UNREADABLE.into(), |it| it.name());
         }
         Ok(StoreUrl::Postgres(url)) => postgres::parse(&url.0),
         Err(_) => return UNREADABLE.to_owned(),
@@ -470,6 +490,8 @@ mod tests {
             "valkeys",
             "etcd",
             "etcds",
+            "zk",
+            "zks",
         ] {
             for (bad, says) in BAD {
                 let error = check(&format!("{scheme}://{bad}")).unwrap_err();

@@ -7,11 +7,13 @@ use super::clock::{self, Offset, Sample};
 use super::connecting;
 use super::rules::{self, Facts, Rule};
 use super::{Check, Tell, advice};
-use crate::store::Trouble;
+use crate::store::net::deadline::Activity;
 use crate::store::net::dial::Ends;
+use crate::store::net::fault::Fault;
 use crate::store::net::host::{Host, Settings as _};
-use crate::store::net::session::{Link, Session};
+use crate::store::net::session::{Link, Session, bound};
 use crate::store::sql::cell::BadColumn;
+use crate::store::{Tokens, Trouble};
 use crate::token::{GroupName, Row, Timing};
 
 /// A store across a network, as far as its examination differs from that of others.
@@ -50,6 +52,9 @@ pub(in crate::store) enum For {
     /// No run needs it: a refusal is no failure.
     Advice,
 }
+
+/// What to do about an answer that says no more.
+const SEE_LOG: &str = "see the server's log";
 
 /// A server under examination.
 pub(in crate::store) struct Server<'a, 'b, L: Link> {
@@ -210,6 +215,50 @@ impl<L: Examined> Server<'_, '_, L> {
             Some(_) => Ok(None),
             None => Err(Ended),
         }
+    }
+
+    /// Asks over the connection to this server.
+    pub(in crate::store) fn ask<T>(
+        &mut self,
+        question: impl AsyncFnOnce(&mut L) -> Result<T, Fault<L::Said>>,
+    ) -> Result<T, Fault<L::Said>> {
+        self.session.run(self.limit, async |session, deadline| {
+            let mut link = session.first_link(deadline).await?;
+            let answer = bound(deadline, Activity::Asking, question(&mut link)).await;
+            session.keep(link);
+            answer
+        })
+    }
+
+    /// The answer; a fault is told, and ends the examination of this server.
+    pub(in crate::store) fn told<T>(
+        &mut self,
+        step: &'static str,
+        answer: Result<T, Fault<L::Said>>,
+    ) -> Result<T, Ended> {
+        answer.map_err(|fault| {
+            let remedy = fault.remedy().unwrap_or(SEE_LOG);
+            self.tell(Check::fail(step, fault.trouble(), fault.words(), remedy));
+            Ended
+        })
+    }
+
+    /// Reads a token as a run does: this group's, or any.
+    pub(in crate::store) fn reads(&mut self, store: &mut dyn Tokens, group: Option<&GroupName>) {
+        let Ok(any) = GroupName::new("doctor") else {
+            return;
+        };
+        let check = match (store.read(group.unwrap_or(&any)), group) {
+            (Ok(_), None) => return,
+            (Ok(reading), Some(group)) => advice::group(group, reading.row.as_ref(), self.timing),
+            (Err(error), group) => Check::fail(
+                if group.is_some() { "group" } else { "read" },
+                error.trouble,
+                error.what.clone(),
+                error.remedy.unwrap_or_else(|| SEE_LOG.into()),
+            ),
+        };
+        self.tell(check);
     }
 
     /// Compares a group's row with the options.

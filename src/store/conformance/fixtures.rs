@@ -310,3 +310,39 @@ impl Fixture for InEtcd {
         (Served::NOTHING, Doubt::Unnoted)
     }
 }
+
+pub(super) struct InZookeeper {
+    url: String,
+    clock: Arc<TurnedClock>,
+}
+
+impl InZookeeper {
+    pub(super) fn new() -> Self {
+        Self {
+            url: ZkEnsemble::shared().url(),
+            clock: Arc::new(TurnedClock::new()),
+        }
+    }
+}
+
+impl Fixture for InZookeeper {
+    fn store(&self) -> Box<dyn Store> {
+        let settings = ZkSettings::read(&self.url).unwrap();
+        let clock = Arc::clone(&self.clock);
+        let kv = ZkKv::new(settings, Duration::from_secs(10));
+        Box::new(ZkStore::new(kv.with_clock(Arc::new(move || clock.now()))))
+    }
+
+    fn now(&self) -> StoreTime {
+        self.clock.now()
+    }
+
+    fn set_clock(&self, to: StoreTime) {
+        self.clock.set(to);
+    }
+
+    /// An ensemble cannot prove that it has no past.
+    fn when_new(&self) -> (Served, Doubt) {
+        (Served::NOTHING, Doubt::Unnoted)
+    }
+}

@@ -134,20 +134,6 @@ impl Inner {
             }
         }
     }
-
-    fn outcome(&self, commit: &Commit) -> Outcome {
-        let holds = |(key, version): &(String, Option<String>)| {
-            self.entries.get(key).map(|entry| &entry.version) == version.as_ref()
-        };
-        let is_late = |until| self.clock.is_past(until);
-        if !commit.compare.iter().all(holds) {
-            return Outcome::Conflict;
-        }
-        match commit.until.as_ref().is_some_and(is_late) {
-            true => Outcome::Expired,
-            false => Outcome::Done,
-        }
-    }
 }
 
 impl Kv for MemoryKv {
@@ -165,7 +151,8 @@ impl Kv for MemoryKv {
 
     fn commit(&mut self, commit: &Commit) -> Result<Committed, StoreError> {
         let mut inner = self.inner();
-        let outcome = inner.outcome(commit);
+        let version = |key: &str| Some(inner.entries.get(key)?.version.as_str());
+        let outcome = commit.outcome(version, &inner.clock);
         if outcome == Outcome::Done {
             for put in &commit.puts {
                 inner.put(put);

@@ -112,6 +112,11 @@ struct Seen {
 }
 
 impl Seen {
+    fn outcome(&self, commit: &Commit) -> Outcome {
+        let version = |key: &str| Some(self.entries.get(key)?.written.version.as_str());
+        commit.outcome(version, &self.now)
+    }
+
     fn found(self) -> Found {
         let now = Now {
             time: &self.now,
@@ -506,7 +511,7 @@ impl Link {
             Some(turned) => seen.now = turned(),
             None => seen.now.stamp.wall = wall(),
         }
-        (self.outcome(commit, &seen) == Outcome::Done).then_some(seen)
+        (seen.outcome(commit) == Outcome::Done).then_some(seen)
     }
 
     async fn commit(
@@ -515,14 +520,19 @@ impl Link {
         turned: Option<&Turned>,
     ) -> Result<Committed, Fault> {
         let unread = |fault: Fault| Fault::Said(Said::Unread(Box::new(fault)));
-        let asked = touched(commit);
+        let asked: Vec<Ask> = commit
+            .touched()
+            .into_iter()
+            .cloned()
+            .map(Ask::One)
+            .collect();
         let mut known = self.known_for(commit, turned);
         for _ in 0..TRIES {
             let (seen, goes_on) = match known.take() {
                 Some(seen) => (seen, true),
                 None => self.next_look(&asked, turned).await.map_err(unread)?,
             };
-            let outcome = match self.outcome(commit, &seen) {
+            let outcome = match seen.outcome(commit) {
                 Outcome::Done if !goes_on => Outcome::Expired,
                 outcome => outcome,
             };
@@ -538,21 +548,6 @@ impl Link {
             }
         }
         Err(unread(nonsense("what is stored kept changing")))
-    }
-
-    fn outcome(&self, commit: &Commit, seen: &Seen) -> Outcome {
-        let holds = |(key, version): &(String, Option<String>)| {
-            seen.entries.get(key).map(|read| &read.written.version) == version.as_ref()
-        };
-        let is_late = commit
-            .until
-            .as_ref()
-            .is_some_and(|until| seen.now.is_past(until));
-        match commit.compare.iter().all(holds) {
-            false => Outcome::Conflict,
-            true if is_late => Outcome::Expired,
-            true => Outcome::Done,
-        }
     }
 
     /// A look, and true if the clock has gone on as this process's has, since the last one.
@@ -596,7 +591,8 @@ impl Link {
             self.txn(&txn).await?;
         }
         let revision = |key: &String| seen.entries.get(key).map_or(0, |read| read.revision);
-        let mut compare: Vec<Compare> = touched_keys(commit)
+        let mut compare: Vec<Compare> = commit
+            .touched()
             .into_iter()
             .map(|key| is_at(self.keys.of_entry(key), revision(key)))
             .collect();
@@ -810,20 +806,6 @@ impl Link {
         }
         Ok(())
     }
-}
-
-/// The keys that a commit compares, writes or removes.
-fn touched_keys(commit: &Commit) -> BTreeSet<&String> {
-    let compared = commit.compare.iter().map(|(key, _)| key);
-    let written = commit.puts.iter().map(|it| &it.key);
-    let removed = commit.deletes.iter().map(|it| &it.key);
-    compared.chain(written).chain(removed).collect()
-}
-
-/// What a commit must read before.
-fn touched(commit: &Commit) -> Vec<Ask> {
-    let keys = touched_keys(commit).into_iter();
-    keys.cloned().map(Ask::One).collect()
 }
 
 impl session::Link for Link {

@@ -3,20 +3,11 @@
 //! `etcd://[user[:password]@]host[:port][,host[:port]…][/prefix]`, `etcds://` for TLS. The variables of etcdctl
 //! give what the URL leaves out.
 
-use std::collections::BTreeSet;
-
 use crate::store::net::address::{Address, BadAddress, port_number};
 use crate::store::net::host::{self, Host, Secret, Servers};
 use crate::store::net::verified_tls::TlsFiles;
 
 const PORT: u16 = 2379;
-
-/// The parameters of a URL, and the variables that stand in for them.
-const FILES: [(&str, &str); 3] = [
-    ("cacert", "ETCDCTL_CACERT"),
-    ("cert", "ETCDCTL_CERT"),
-    ("key", "ETCDCTL_KEY"),
-];
 
 /// The keys' prefix, if a URL names none.
 const PREFIX: &str = "tokenrun";
@@ -45,32 +36,12 @@ impl Settings {
     /// Reads a URL. `variable` looks an environment variable up. An error says what is wrong with the URL.
     pub fn read(text: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Self, BadAddress> {
         let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
-        let address = Address::read(text, |name| FILES.iter().any(|(known, _)| *known == name))?;
-        let mut tls = match address.scheme {
-            "etcd" => None,
-            "etcds" => Some(TlsFiles::DEFAULT),
-            _ => return bad("is no URL of etcd"),
-        };
-        let mut names = BTreeSet::new();
-        for (name, value) in &address.parameters {
-            let Some(tls) = &mut tls else {
-                return bad(format!("has {name}, which needs TLS: write etcds://"));
-            };
-            if !names.insert(name.as_str()) {
-                return bad(format!("has {name:?} twice"));
-            }
-            tls.set(name, value);
+        let address = Address::read(text, |name| TlsFiles::NAMES.contains(&name))?;
+        if !is_scheme(address.scheme) {
+            return bad("is no URL of etcd");
         }
-        if let Some(tls) = &mut tls {
-            for (name, of) in FILES {
-                if let Some(path) = variable(of).filter(|_| !names.contains(name)) {
-                    tls.set(name, &path);
-                }
-            }
-            if !tls.are_complete() {
-                return bad("has one of cert and key: give both");
-            }
-        }
+        let file = |name: &str| variable(&format!("ETCDCTL_{}", name.to_uppercase()));
+        let tls = TlsFiles::read(&address, "etcds", file)?;
         let given = variable("ETCDCTL_USER").unwrap_or_default();
         let (user, password) = given.split_once(':').unwrap_or((&given, ""));
         let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());

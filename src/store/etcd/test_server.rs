@@ -1,34 +1,29 @@
-//! A real etcd cluster of the tests' own, in a temporary directory. It ends when the process that started it does,
-//! however that ends: another process waits for that.
+//! A real etcd cluster of the tests' own.
 //!
 //! The unit tests compile it as a module here; `tests/` and `benches/` name this file by its path. So it imports
 //! nothing of the crate.
 
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, OnceLock};
-use std::time::{Duration, Instant};
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::{Pid, User, geteuid};
-
-// Several crates name the file by its path.
+// Several crates name the files by their path.
+#[path = "../test_server/members.rs"]
+#[allow(clippy::duplicate_mod)]
+mod members;
 #[path = "../test_server/reserved_port.rs"]
 #[allow(clippy::duplicate_mod)]
 mod reserved_port;
 
+use self::members::{Members, as_servant, give};
 use self::reserved_port::ReservedPort;
 
-/// How long a cluster may take to answer.
-const START: Duration = Duration::from_secs(30);
-
-/// One server, running or stopped.
-struct Member {
+/// The ports of one server.
+struct Ports {
     client: ReservedPort,
     peer: ReservedPort,
-    child: Mutex<Option<Child>>,
 }
 
 /// The files of TLS, in one folder.
@@ -38,14 +33,19 @@ const CLIENT: [&str; 2] = ["client.crt", "client.key"];
 
 /// Servers that form one cluster.
 pub(crate) struct Cluster {
-    folder: PathBuf,
     /// Where the certificates are, if clients come by TLS and with a certificate of their own.
     tls: Option<PathBuf>,
     options: Vec<String>,
-    members: Vec<Member>,
-    /// When its other end sees the end of this pipe, the servers are killed.
-    _lifeline: ChildStdin,
-    keeper: Child,
+    ports: Vec<Ports>,
+    members: Members,
+}
+
+impl Deref for Cluster {
+    type Target = Members;
+
+    fn deref(&self) -> &Members {
+        &self.members
+    }
 }
 
 /// A program of etcd's on the PATH; `TOKENRUN_TEST_ETCD` names another folder.
@@ -57,12 +57,6 @@ pub(crate) fn program(name: &str) -> PathBuf {
         .chain(std::env::split_paths(&path));
     let found = folders.find_map(|folder| Some(folder.join(name)).filter(|path| path.exists()));
     found.unwrap_or_else(|| panic!("{name} is missing: install etcd (tests/run-all does)"))
-}
-
-/// The user that the servers run as, where this is root.
-fn servant() -> Option<User> {
-    let user = || User::from_name("nobody").ok().flatten();
-    geteuid().is_root().then(user).flatten()
 }
 
 impl Cluster {
@@ -88,39 +82,15 @@ impl Cluster {
     }
 
     fn start_with(count: usize, tls: Option<PathBuf>, options: &[&str]) -> Self {
-        let folder = tempfile::Builder::new()
-            .prefix("tokenrun-etcd-")
-            .tempdir()
-            .unwrap()
-            .keep();
-        std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).unwrap();
-        if let Some(user) = servant() {
-            chown(&folder, Some(user.uid.as_raw()), Some(user.gid.as_raw())).unwrap();
-        }
-        // Before the servers, so that none outlives this process.
-        let script = format!(
-            "read line; for pid in '{folder}'/pid-*; do kill -KILL $(cat $pid); done; rm -rf '{folder}'",
-            folder = folder.display()
-        );
-        let mut keeper = Command::new("/bin/sh")
-            .args(["-c", &script])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let member = |_| Member {
+        let ports = |_| Ports {
             client: ReservedPort::take(),
             peer: ReservedPort::take(),
-            child: Mutex::new(None),
         };
         let cluster = Self {
-            _lifeline: keeper.stdin.take().unwrap(),
-            keeper,
-            folder,
             tls,
             options: options.iter().map(ToString::to_string).collect(),
-            members: (0..count).map(member).collect(),
+            ports: (0..count).map(ports).collect(),
+            members: Members::new("etcd", count),
         };
         for index in 0..count {
             cluster.launch(index);
@@ -140,27 +110,14 @@ impl Cluster {
     }
 
     fn launch_with(&self, index: usize, options: &[&str]) {
-        let member = &self.members[index];
+        let ports = &self.ports[index];
         let here = |port: &ReservedPort| format!("http://127.0.0.1:{}", port.number());
-        let all = self.members.iter().enumerate();
+        let all = self.ports.iter().enumerate();
         let all: Vec<_> = all
             .map(|(index, it)| format!("n{index}={}", here(&it.peer)))
             .collect();
-        let folder = self.folder.display();
-        let log = std::fs::File::create(self.folder.join(format!("log-{index}"))).unwrap();
-        let etcd = program("etcd");
-        let mut command = match servant() {
-            None => Command::new(etcd),
-            Some(user) => {
-                let mut command = Command::new("setpriv");
-                command
-                    .arg(format!("--reuid={}", user.uid))
-                    .arg(format!("--regid={}", user.gid));
-                command.arg("--clear-groups").arg(etcd);
-                command
-            }
-        };
-        let mut client = here(&member.client);
+        let mut command = as_servant(program("etcd"));
+        let mut client = here(&ports.client);
         if let Some(tls) = &self.tls {
             client = client.replace("http:", "https:");
             let file = |name: &str| tls.join(name).display().to_string();
@@ -169,15 +126,15 @@ impl Cluster {
             command.arg(format!("--trusted-ca-file={}", file(CA)));
             command.arg("--client-cert-auth");
         }
-        let child = command
+        command
             .arg(format!("--name=n{index}"))
-            .arg(format!("--data-dir={folder}/data-{index}"))
+            .arg(format!("--data-dir={}", self.data(index).display()))
             .arg(format!("--listen-client-urls={client}"))
             .arg(format!("--advertise-client-urls={client}"))
-            .arg(format!("--listen-peer-urls={}", here(&member.peer)))
+            .arg(format!("--listen-peer-urls={}", here(&ports.peer)))
             .arg(format!(
                 "--initial-advertise-peer-urls={}",
-                here(&member.peer)
+                here(&ports.peer)
             ))
             .arg(format!("--initial-cluster={}", all.join(",")))
             .args([
@@ -187,29 +144,8 @@ impl Cluster {
             ])
             .args(&self.options)
             .args(options)
-            .current_dir("/")
-            .env_clear()
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .unwrap();
-        std::fs::write(
-            self.folder.join(format!("pid-{index}")),
-            child.id().to_string(),
-        )
-        .unwrap();
-        *member.child.lock().unwrap() = Some(child);
-    }
-
-    /// Waits for something that happens soon.
-    pub(crate) fn wait_until(&self, what: &str, mut happened: impl FnMut() -> bool) {
-        let begun = Instant::now();
-        while !happened() {
-            let log = || std::fs::read_to_string(self.folder.join("log-0")).unwrap_or_default();
-            assert!(begun.elapsed() < START, "no {what}: {}", log());
-            std::thread::sleep(Duration::from_millis(10));
-        }
+            .env_clear();
+        self.start_by(index, &mut command);
     }
 
     /// Waits until a majority answers.
@@ -219,9 +155,9 @@ impl Cluster {
 
     /// The server that leads.
     pub(crate) fn leader(&self) -> Option<usize> {
-        (0..self.members.len()).find(|index| {
+        (0..self.count()).find(|index| {
             let words = ["endpoint", "status", "--write-out=fields"];
-            let said = self.etcdctl_at(std::slice::from_ref(&self.members[*index]), &words);
+            let said = self.etcdctl_at(std::slice::from_ref(&self.ports[*index]), &words);
             let said = said.unwrap_or_default();
             let field = |name: &str| {
                 let mut lines = said.lines();
@@ -232,18 +168,11 @@ impl Cluster {
         })
     }
 
-    /// Removes the data of all servers, which are stopped.
-    pub(crate) fn forget(&self) {
-        for index in 0..self.members.len() {
-            let _ = std::fs::remove_dir_all(self.folder.join(format!("data-{index}")));
-        }
-    }
-
     /// Gives the only server, which is stopped, the data of a snapshot.
     pub(crate) fn restore(&self, snapshot: &Path) {
         self.forget();
-        let peer = format!("http://127.0.0.1:{}", self.members[0].peer.number());
-        let data = self.folder.join("data-0");
+        let peer = format!("http://127.0.0.1:{}", self.ports[0].peer.number());
+        let data = self.data(0);
         let words = [
             "snapshot".to_owned(),
             "restore".to_owned(),
@@ -255,60 +184,17 @@ impl Cluster {
         ];
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         assert!(self.etcdctl(&words).is_some());
-        if let Some(user) = servant() {
-            let mut owned = Command::new("chown");
-            owned
-                .arg("-R")
-                .arg(format!("{}:{}", user.uid, user.gid))
-                .arg(&data);
-            assert!(owned.status().unwrap().success());
-        }
+        give(&data);
     }
 
     /// The port of a server.
     pub(crate) fn port(&self, index: usize) -> u16 {
-        self.members[index].client.number()
-    }
-
-    /// The process of a server that runs.
-    pub(crate) fn pid(&self, index: usize) -> u32 {
-        let child = self.members[index].child.lock().unwrap();
-        child.as_ref().unwrap().id()
-    }
-
-    fn signal(&self, index: usize, signal: Signal) {
-        let id = i32::try_from(self.pid(index)).unwrap();
-        kill(Pid::from_raw(id), signal).unwrap();
-    }
-
-    /// Kills a server, as a power cut does.
-    pub(crate) fn kill(&self, index: usize) {
-        if let Some(mut child) = self.members[index].child.lock().unwrap().take() {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-
-    /// Stops a server in the middle of whatever it does.
-    pub(crate) fn freeze(&self, index: usize) {
-        self.signal(index, Signal::SIGSTOP);
-        let tasks = format!("/proc/{}/task", self.pid(index));
-        self.wait_until("a frozen server", || {
-            std::fs::read_dir(&tasks).unwrap().all(|task| {
-                let stat = task.and_then(|it| std::fs::read_to_string(it.path().join("stat")));
-                stat.is_ok_and(|text| text.contains(") T "))
-            })
-        });
-    }
-
-    /// Lets it go on.
-    pub(crate) fn thaw(&self, index: usize) {
-        self.signal(index, Signal::SIGCONT);
+        self.ports[index].client.number()
     }
 
     /// The servers, as etcdctl takes them.
     pub(crate) fn endpoints(&self) -> String {
-        endpoints(&self.members)
+        endpoints(&self.ports)
     }
 
     /// The URL of a store of a test's own, on all servers.
@@ -320,13 +206,13 @@ impl Cluster {
 
     /// What etcdctl prints for a command, if it succeeds.
     pub(crate) fn etcdctl(&self, words: &[&str]) -> Option<String> {
-        self.etcdctl_at(&self.members, words)
+        self.etcdctl_at(&self.ports, words)
     }
 
-    fn etcdctl_at(&self, members: &[Member], words: &[&str]) -> Option<String> {
+    fn etcdctl_at(&self, ports: &[Ports], words: &[&str]) -> Option<String> {
         let mut command = Command::new(program("etcdctl"));
         command.env_clear().env("ETCDCTL_API", "3");
-        let mut ends = endpoints(members);
+        let mut ends = endpoints(ports);
         if let Some(tls) = &self.tls {
             ends = ends.replace("127.0.0.1", "https://localhost");
             command.env("ETCDCTL_CACERT", tls.join(CA));
@@ -345,20 +231,9 @@ impl Cluster {
     }
 }
 
-fn endpoints(members: &[Member]) -> String {
-    let all = members
+fn endpoints(ports: &[Ports]) -> String {
+    let all = ports
         .iter()
         .map(|it| format!("127.0.0.1:{}", it.client.number()));
     all.collect::<Vec<_>>().join(",")
-}
-
-impl Drop for Cluster {
-    fn drop(&mut self) {
-        let _ = self.keeper.kill();
-        let _ = self.keeper.wait();
-        for index in 0..self.members.len() {
-            self.kill(index);
-        }
-        let _ = std::fs::remove_dir_all(&self.folder);
-    }
 }

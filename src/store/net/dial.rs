@@ -70,7 +70,10 @@ pub(in crate::store) async fn look_up<S>(
 }
 
 /// All places where a server can be reached. There is at least one.
-pub(super) async fn targets<S>(host: &Host, deadline: Deadline) -> Result<Vec<Target>, Fault<S>> {
+pub(in crate::store) async fn targets<S>(
+    host: &Host,
+    deadline: Deadline,
+) -> Result<Vec<Target>, Fault<S>> {
     if let Place::Unix(path) = &host.place {
         return Ok(vec![Target::Unix(path.clone())]);
     }

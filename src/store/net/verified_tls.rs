@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rustls::pki_types::ServerName;
 use tokio_rustls::TlsConnector;
 
+use super::address::{Address, BadAddress};
 use super::deadline::Activity;
 use super::dial::Stream;
 use super::fault::Fault;
@@ -24,6 +25,42 @@ impl TlsFiles {
         roots: Roots::System,
         client: None,
     };
+
+    /// The names of a URL's parameters.
+    pub(in crate::store) const NAMES: [&str; 3] = ["cacert", "cert", "key"];
+
+    /// The files that a URL names. `scheme`: that of TLS, which the others need. `other`: a file that stands in for one
+    /// that the URL leaves out.
+    pub(in crate::store) fn read(
+        address: &Address<'_>,
+        scheme: &str,
+        other: impl Fn(&str) -> Option<String>,
+    ) -> Result<Option<Self>, BadAddress> {
+        let given = |name: &str| {
+            let mut values = address.parameters.iter().filter(|(it, _)| it == name);
+            (values.next().map(|(_, value)| value.clone()), values.next())
+        };
+        let mut tls = Self::DEFAULT;
+        for name in Self::NAMES {
+            match given(name) {
+                (Some(_), _) if address.scheme != scheme => {
+                    let text = format!("has {name}, which needs TLS: write {scheme}://");
+                    return Err(BadAddress(text));
+                }
+                (_, Some(_)) => return Err(BadAddress(format!("has {name:?} twice"))),
+                (value, None) => {
+                    if let Some(path) = value.or_else(|| other(name)) {
+                        tls.set(name, &path);
+                    }
+                }
+            }
+        }
+        match (address.scheme == scheme, tls.are_complete()) {
+            (false, _) => Ok(None),
+            (true, true) => Ok(Some(tls)),
+            (true, false) => Err(BadAddress("has one of cert and key: give both".to_owned())),
+        }
+    }
 
     /// Sets the file that a parameter names.
     pub(in crate::store) fn set(&mut self, parameter: &str, path: &str) {

@@ -70,7 +70,7 @@ impl FormatOptions {
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct StoreOptions {
     /// Where the tokens are: postgres://user@host/database or another connection string of libpq,
-    /// mysql://user@host/database, redis://user@host, etcd://user@host, sqlite:///absolute/path, or the path of a file
+    /// mysql://user@host/database, redis://user@host, etcd://user@host, zk://host, sqlite:///absolute/path, or the path of a file
     /// [default: a SQLite file of this user]
     ///
     /// The default file is tokenrun.db in the state directory: /var/lib/tokenrun for root,

@@ -1,6 +1,7 @@
 //! The rules, case by case.
 
 use super::*;
+use crate::store::checkup::Check;
 use crate::store::checkup::pinned::{self, checks, pin, pin_faults};
 
 /// The checks of these steps.

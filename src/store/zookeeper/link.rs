@@ -1,0 +1,775 @@
+//! A connection to one server: looks and commits. A look writes a node, whose time is the store's and which makes the
+//! reads behind it current; a commit is a look at everything that it touches, and one transaction.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::channel::{Channel, Reply, failed};
+use super::fault::{Fault, Said};
+use super::settings::Settings;
+use super::tree::{Tree, buckets, keys};
+use super::wire::{In, Part as Answered, Request, Stat, code};
+use crate::store::kv::written::{Place, Written};
+use crate::store::kv::{Ask, Commit, Committed, Entry, Found, Outcome, Part, Server};
+use crate::store::net::deadline::{Activity, Deadline};
+use crate::store::net::dial::{Target, connect};
+use crate::store::net::host::{Host, Place as HostPlace};
+use crate::store::net::session::{self, bound};
+use crate::store::net::verified_tls::secure;
+use crate::sys::random;
+use crate::token::{ClockEpoch, Incarnation, Served, Stamp, StoreTime, WallTime};
+
+/// How often a look or a commit starts over.
+const TRIES: usize = 8;
+
+/// How many old entries one transaction removes.
+const MOST_REMOVED: usize = 100;
+
+/// How many buckets of a list are read at first, and by how much more each time.
+const BUCKETS: usize = 8;
+
+/// How long what is known serves the next commit of its connection.
+const FRESH: Duration = Duration::from_millis(250);
+
+/// How many entries are kept for the next commit.
+const FEW: usize = 32;
+
+/// A session is used for this part of the time that it lives without a word; then it ends by itself.
+const PART_OF_SESSION: u32 = 2;
+
+/// The right to change a node's data.
+const WRITES: i32 = 2;
+
+/// A store's session with the servers.
+pub(super) type Session = session::Session<Link>;
+
+/// A clock that a test sets.
+pub(super) type Turned = Arc<dyn Fn() -> StoreTime + Send + Sync>;
+
+/// What is asked of a store.
+pub(super) struct Question<'a> {
+    pub(super) what: What<'a>,
+    pub(super) turned: Option<&'a Turned>,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum What<'a> {
+    Get(&'a [Ask]),
+    Commit(&'a Commit),
+}
+
+/// An open connection.
+pub(super) struct Link {
+    pub(super) channel: Channel,
+    pub(super) tree: Tree,
+    /// The socket, to be polled; closed with the link.
+    pub(super) socket: Arc<OwnedFd>,
+    pub(super) secured: bool,
+    /// What is known since the last look.
+    known: Option<Seen>,
+    /// The entries of lists that the last look has found: the next one asks for them at once.
+    listed: Vec<String>,
+}
+
+/// An entry as it was read. Its text has its stamp, also where the server keeps it.
+#[derive(Debug, Clone)]
+struct Read {
+    written: Written,
+    number: i64,
+    version: i32,
+}
+
+/// The time of a look, and the transaction that it was.
+#[derive(Debug, Clone)]
+struct Now {
+    time: StoreTime,
+    transaction: i64,
+    /// The store's id, which its first client has drawn.
+    id: String,
+    /// A test sets the clock.
+    is_turned: bool,
+}
+
+/// What a look has found.
+#[derive(Debug, Clone)]
+struct Seen {
+    asked_at: Instant,
+    now: Now,
+    entries: BTreeMap<String, Read>,
+}
+
+impl Now {
+    /// The time of a node's last change: its epoch is the leader's term, in the upper half of a transaction's number.
+    fn new(stat: &Stat, id: &str, turned: Option<&Turned>) -> Self {
+        let time = match turned {
+            Some(turned) => turned(),
+            None => time_of(stat, id),
+        };
+        Self {
+            time,
+            transaction: stat.changed,
+            id: id.to_owned(),
+            is_turned: turned.is_some(),
+        }
+    }
+
+    /// An entry that was read behind this time. One that was written in between has this time.
+    fn read(&self, data: &[u8], stat: &Stat) -> Read {
+        let mut written = Written::read(data);
+        let stamp = match stat.changed > self.transaction {
+            true => self.time.clone(),
+            false => time_of(stat, &self.id),
+        };
+        written.stamp.get_or_insert((&stamp).into());
+        Read {
+            written,
+            number: stat.created,
+            version: stat.version,
+        }
+    }
+}
+
+fn time_of(stat: &Stat, id: &str) -> StoreTime {
+    StoreTime {
+        epoch: ClockEpoch(format!("{id}/{:x}", stat.changed >> 32)),
+        stamp: Stamp {
+            tick_ms: stat.at_ms,
+            wall: WallTime(stat.at_ms),
+        },
+    }
+}
+
+impl Seen {
+    fn outcome(&self, commit: &Commit) -> Outcome {
+        let version = |key: &str| Some(self.entries.get(key)?.written.version.as_str());
+        commit.outcome(version, &self.now.time)
+    }
+
+    fn found(self) -> Found {
+        let entry = |(key, read): (String, Read)| -> Option<(String, Entry)> {
+            let entry = Entry {
+                version: read.written.version,
+                stamp: read.written.stamp?.into(),
+                number: read.number,
+                fields: read.written.fields,
+            };
+            Some((key, entry))
+        };
+        Found {
+            entries: self.entries.into_iter().filter_map(entry).collect(),
+            now: self.now.time,
+            server: Server {
+                incarnation: Some(Incarnation(self.now.id)),
+                durable: true,
+                unnoted: Served::NOTHING,
+                lag: Duration::ZERO,
+            },
+            refuses: None,
+        }
+    }
+}
+
+fn nonsense(what: &'static str) -> Fault {
+    Fault::Said(Said::Nonsense(what))
+}
+
+fn get(path: String) -> Request {
+    Request::Get { path }
+}
+
+/// A node's data and its times.
+fn node<'a>(reply: &'a Reply, request: &Request) -> Result<Option<(&'a [u8], Stat)>, Fault> {
+    reply.found(request, |it| Some((it.buffer()?, it.stat()?)))
+}
+
+/// A request of a transaction, and what it is about.
+struct Step {
+    request: Request,
+    /// The list and the rank, if it is a place in a list; else it is an entry.
+    place: Option<(String, i64)>,
+}
+
+impl Link {
+    /// Looks, until the store is there.
+    async fn look(&mut self, asked: &[Ask], turned: Option<&Turned>) -> Result<Seen, Fault> {
+        for _ in 0..TRIES {
+            if let Some(seen) = self.try_look(asked, turned).await? {
+                return Ok(seen);
+            }
+        }
+        Err(nonsense("its nodes come and go"))
+    }
+
+    /// `None`: the store was made, and the look starts over.
+    async fn try_look(
+        &mut self,
+        asked: &[Ask],
+        turned: Option<&Turned>,
+    ) -> Result<Option<Seen>, Fault> {
+        let asked_at = Instant::now();
+        let mut requests = vec![self.write_now(), get(self.tree.root().to_owned())];
+        requests.extend(self.reads(asked));
+        let lists = asked.iter().any(|ask| matches!(ask, Ask::Part(_)));
+        let guessed = if lists {
+            self.listed.clone()
+        } else {
+            Vec::new()
+        };
+        requests.extend(guessed.iter().map(|key| get(self.tree.entry(key))));
+        let replies = self.channel.flight(&requests).await?;
+        let mut both = requests.iter().zip(&replies);
+        let mut next = || both.next().ok_or_else(|| nonsense("a reply is missing"));
+        let (request, reply) = next()?;
+        let now = reply.found(request, In::stat)?;
+        let (request, reply) = next()?;
+        let root = node(reply, request)?;
+        let id = root.map(|(data, _)| std::str::from_utf8(data).unwrap_or_default());
+        let (Some(now), Some(id)) = (now, id.filter(|id| !id.is_empty())) else {
+            self.make(root.map(|(_, stat)| stat.version)).await?;
+            return Ok(None);
+        };
+        let now = Now::new(&now, id, turned);
+        let both: Vec<(&Request, &Reply)> = both.collect();
+        let (first, rest) = both.split_at(asked.len());
+        let mut known = BTreeMap::new();
+        for (key, (request, reply)) in guessed.iter().zip(rest) {
+            if let Some((data, stat)) = node(reply, request)? {
+                known.insert(key.clone(), now.read(data, &stat));
+            }
+        }
+        let entries = self.entries(asked, first, known, &now).await?;
+        Ok(Some(Seen {
+            asked_at,
+            now,
+            entries,
+        }))
+    }
+
+    fn write_now(&self) -> Request {
+        Request::Set {
+            path: self.tree.now(),
+            data: Vec::new(),
+            version: None,
+        }
+    }
+
+    /// The requests for what is asked for, one each.
+    fn reads(&self, asked: &[Ask]) -> Vec<Request> {
+        let read = |ask: &Ask| match ask {
+            Ask::One(key) => get(self.tree.entry(key)),
+            Ask::Part(part) => Request::Children {
+                path: self.tree.list(&part.list),
+            },
+        };
+        asked.iter().map(read).collect()
+    }
+
+    /// Makes the nodes of a store. `version`: that of its root, if there is one without an id.
+    async fn make(&mut self, version: Option<i32>) -> Result<(), Fault> {
+        let drawn = random::bits64().map_err(Fault::io(Activity::Asking))?;
+        let id = format!("{drawn:016x}").into_bytes();
+        let root = self.tree.root().to_owned();
+        let empty = |path: &str| Request::Create {
+            path: path.to_owned(),
+            data: Vec::new(),
+        };
+        let mut requests: Vec<Request> = self.tree.above().map(empty).collect();
+        requests.push(match version {
+            Some(version) => Request::Set {
+                path: root,
+                data: id,
+                version: Some(version),
+            },
+            None => Request::Create {
+                path: root,
+                data: id,
+            },
+        });
+        requests.extend(self.tree.holders().iter().map(|path| empty(path)));
+        requests.push(empty(&self.tree.now()));
+        let replies = self.channel.flight(&requests).await?;
+        // Another client may have made it, and a user may see no more than the part of the tree that is its own.
+        let may = [0, code::NODE_EXISTS, code::BAD_VERSION];
+        let both = requests.iter().zip(&replies).rev().take(5);
+        for (request, reply) in both.filter(|(_, reply)| !may.contains(&reply.error)) {
+            return Err(failed(reply.error, request));
+        }
+        Ok(())
+    }
+
+    /// The entries that were asked for. `first`: the replies to [`Self::reads`]; `known`: entries that were read at once.
+    async fn entries(
+        &mut self,
+        asked: &[Ask],
+        first: &[(&Request, &Reply)],
+        mut known: BTreeMap<String, Read>,
+        now: &Now,
+    ) -> Result<BTreeMap<String, Read>, Fault> {
+        let mut entries = BTreeMap::new();
+        let mut listed = BTreeSet::new();
+        for (ask, (request, reply)) in asked.iter().zip(first) {
+            match ask {
+                Ask::One(key) => {
+                    if let Some((data, stat)) = node(reply, request)? {
+                        entries.insert(key.clone(), now.read(data, &stat));
+                    }
+                }
+                Ask::Part(part) => {
+                    let names = reply.found(request, In::names)?.unwrap_or_default();
+                    listed.extend(self.part(part, &buckets(part, &names)).await?);
+                }
+            }
+        }
+        known.retain(|key, _| listed.contains(key));
+        entries.append(&mut known);
+        let unread = listed.iter().filter(|key| !entries.contains_key(*key));
+        let unread: Vec<String> = unread.cloned().collect();
+        let requests: Vec<Request> = unread.iter().map(|key| get(self.tree.entry(key))).collect();
+        if !requests.is_empty() {
+            let replies = self.channel.flight(&requests).await?;
+            for ((key, request), reply) in unread.into_iter().zip(&requests).zip(&replies) {
+                if let Some((data, stat)) = node(reply, request)? {
+                    entries.insert(key, now.read(data, &stat));
+                }
+            }
+        }
+        if !listed.is_empty() {
+            self.listed = listed.into_iter().take(FEW).collect();
+        }
+        Ok(entries)
+    }
+
+    /// The keys in a part of a list, from as few of its buckets as have enough.
+    async fn part(&mut self, part: &Part, all: &[&str]) -> Result<Vec<String>, Fault> {
+        let list = self.tree.list(&part.list);
+        let (mut names, mut rest, mut count) = (Vec::new(), all, BUCKETS);
+        let enough = (part.skip as usize).saturating_add(part.limit as usize);
+        loop {
+            let found = keys(part, &names);
+            if rest.is_empty() || found.len() + part.skip as usize >= enough {
+                return Ok(found);
+            }
+            let (some, others) = rest.split_at(count.min(rest.len()));
+            let read = |name: &&str| Request::Children {
+                path: format!("{list}/{name}"),
+            };
+            let requests: Vec<Request> = some.iter().map(read).collect();
+            let replies = self.channel.flight(&requests).await?;
+            for (request, reply) in requests.iter().zip(&replies) {
+                let found = reply.found(request, In::names)?.unwrap_or_default();
+                names.extend(found.into_iter().map(str::to_owned));
+            }
+            (rest, count) = (others, count * BUCKETS);
+        }
+    }
+
+    /// What was known a moment ago, if a commit that goes by it may succeed: the server compares the versions.
+    fn known_for(&mut self, commit: &Commit, turned: Option<&Turned>) -> Option<Seen> {
+        let mut seen = self.known.take()?;
+        let passed = seen.asked_at.elapsed();
+        if passed > FRESH {
+            return None;
+        }
+        seen.now.time = match turned {
+            Some(turned) => turned(),
+            None => seen.now.time.plus(passed),
+        };
+        // What was not read is taken to be absent, which no request compares for an entry that is to be removed.
+        let mut removed = commit.deletes.iter();
+        let is_known = removed.all(|it| seen.entries.contains_key(&it.key));
+        (is_known && seen.outcome(commit) == Outcome::Done).then_some(seen)
+    }
+
+    fn keep(&mut self, seen: &Seen) {
+        self.known = (seen.entries.len() <= FEW).then(|| seen.clone());
+    }
+
+    async fn commit(
+        &mut self,
+        commit: &Commit,
+        turned: Option<&Turned>,
+    ) -> Result<Committed, Fault> {
+        let unread = |fault: Fault| Fault::Said(Said::Unread(Box::new(fault)));
+        let asked: Vec<Ask> = commit
+            .touched()
+            .into_iter()
+            .cloned()
+            .map(Ask::One)
+            .collect();
+        let mut known = self.known_for(commit, turned);
+        for _ in 0..TRIES {
+            let seen = match known.take() {
+                Some(seen) => seen,
+                None => self.look(&asked, turned).await.map_err(unread)?,
+            };
+            let outcome = seen.outcome(commit);
+            if outcome != Outcome::Done {
+                let then = self.look(&commit.then, turned).await.map_err(unread)?;
+                return Ok(Committed {
+                    outcome,
+                    found: then.found(),
+                });
+            }
+            if let Some(found) = self.write(commit, seen, turned).await? {
+                return Ok(Committed { outcome, found });
+            }
+        }
+        Err(unread(nonsense("what is stored kept changing")))
+    }
+
+    /// The requests of a commit, and the entries as they are then, without the server's stamps.
+    fn steps(&self, commit: &Commit, seen: &Seen) -> (Vec<Step>, BTreeMap<String, Written>) {
+        let (mut steps, mut after) = (Vec::new(), BTreeMap::new());
+        let mut entry = |request| {
+            steps.push(Step {
+                request,
+                place: None,
+            });
+        };
+        for key in commit.touched() {
+            let path = self.tree.entry(key);
+            let version = seen.entries.get(key).map(|read| read.version);
+            let put = commit.puts.iter().find(|it| it.key == *key);
+            let is_removed = commit.deletes.iter().any(|it| it.key == *key);
+            let data = put.map(|put| {
+                let before = seen.entries.get(key).map(|read| &read.written);
+                let mut written = Written::over(before, put, &seen.now.time).0;
+                // The server stamps it.
+                if (put.stamps || before.is_none()) && !seen.now.is_turned {
+                    written.stamp = None;
+                }
+                let data = written.json();
+                after.insert(key.clone(), written);
+                data
+            });
+            match (version, data, is_removed) {
+                (Some(version), Some(data), _) => entry(Request::Set {
+                    path,
+                    data,
+                    version: Some(version),
+                }),
+                (None, Some(data), _) => entry(Request::Create { path, data }),
+                (Some(version), None, true) => entry(Request::Delete {
+                    path,
+                    version: Some(version),
+                }),
+                (Some(version), None, false) => entry(Request::Check { path, version }),
+                (None, None, false) => {
+                    // What must be absent can be made, and removed.
+                    let data = Vec::new();
+                    entry(Request::Create {
+                        path: path.clone(),
+                        data,
+                    });
+                    let version = None;
+                    entry(Request::Delete { path, version });
+                }
+                (None, None, true) => {}
+            }
+        }
+        let mut place = |is_new, list: &str, rank, key: &str| {
+            let path = self.tree.place(list, rank, key);
+            let request = match is_new {
+                true => Request::Create {
+                    path,
+                    data: Vec::new(),
+                },
+                false => Request::Delete {
+                    path,
+                    version: None,
+                },
+            };
+            let place = Some((list.to_owned(), rank));
+            steps.push(Step { request, place });
+        };
+        for put in &commit.puts {
+            let before = seen.entries.get(&put.key).map(|read| &read.written);
+            for Place { list, rank, before } in Written::over(before, put, &seen.now.time).1 {
+                if before != Some(rank) {
+                    place(true, &list, rank, &put.key);
+                    if let Some(old) = before {
+                        place(false, &list, old, &put.key);
+                    }
+                }
+            }
+        }
+        for delete in &commit.deletes {
+            let read = seen.entries.get(&delete.key);
+            for (list, rank) in read.into_iter().flat_map(|read| &read.written.lists) {
+                place(false, list, *rank, &delete.key);
+            }
+        }
+        (steps, after)
+    }
+
+    /// The transaction of a commit. `None`: something has changed since the look.
+    async fn write(
+        &mut self,
+        commit: &Commit,
+        mut seen: Seen,
+        turned: Option<&Turned>,
+    ) -> Result<Option<Found>, Fault> {
+        let (mut steps, after) = self.steps(commit, &seen);
+        let then = self.reads(&commit.then);
+        for _ in 0..MOST_REMOVED {
+            let all = steps.iter().map(|step| step.request.clone());
+            let mut requests = vec![Request::Multi(all.chain([self.write_now()]).collect())];
+            // Without a waiter there is no such node, and no harm.
+            let announced = commit.announces.iter();
+            requests.extend(announced.map(|it| Request::Set {
+                path: self.tree.channel(&it.channel),
+                data: Vec::new(),
+                version: None,
+            }));
+            let before = requests.len();
+            requests.extend(then.iter().cloned());
+            let replies = self.channel.flight(&requests).await?;
+            let (Some(request), Some(reply)) = (requests.first(), replies.first()) else {
+                return Err(nonsense("a reply is missing"));
+            };
+            let parts = reply.found(request, In::parts)?;
+            let parts = parts.ok_or_else(|| nonsense("a transaction without a node"))?;
+            let is_cause = |part: &Answered| matches!(part, Answered::Failed(code) if *code != 0);
+            if let Some(at) = parts.iter().position(is_cause) {
+                if self.mend(&mut steps, at, &parts).await? {
+                    continue;
+                }
+                return Ok(None);
+            }
+            let Some(Answered::Set(stat)) = parts.last() else {
+                return Err(nonsense("a transaction without its time"));
+            };
+            let now = Now::new(stat, &seen.now.id, turned);
+            let both: Vec<_> = requests.iter().zip(&replies).skip(before).collect();
+            let known = BTreeMap::new();
+            let entries = self.entries(&commit.then, &both, known, &now).await?;
+            seen.now = now;
+            self.learn(commit, &mut seen, after, &steps, &parts);
+            seen.entries.extend(entries.clone());
+            self.keep(&seen);
+            return Ok(Some(Seen { entries, ..seen }.found()));
+        }
+        Ok(None)
+    }
+
+    /// Notes what a transaction has made of the entries.
+    fn learn(
+        &self,
+        commit: &Commit,
+        seen: &mut Seen,
+        after: BTreeMap<String, Written>,
+        steps: &[Step],
+        parts: &[Answered],
+    ) {
+        for it in &commit.deletes {
+            seen.entries.remove(&it.key);
+        }
+        for (key, mut written) in after {
+            written.stamp.get_or_insert((&seen.now.time).into());
+            let path = self.tree.entry(&key);
+            let mut both = steps.iter().zip(parts);
+            let set = both.find_map(|(step, part)| match part {
+                Answered::Set(stat) if step.request.path() == path => Some(*stat),
+                _ => None,
+            });
+            // A new node begins with version 0; its number is not told.
+            let number = seen.entries.get(&key).map_or(0, |read| read.number);
+            let read = Read {
+                written,
+                number,
+                version: set.map_or(0, |stat| stat.version),
+            };
+            seen.entries.insert(key, read);
+        }
+    }
+
+    /// Mends the requests for a transaction that failed at this one. `false`: an entry has changed.
+    async fn mend(
+        &mut self,
+        steps: &mut Vec<Step>,
+        at: usize,
+        parts: &[Answered],
+    ) -> Result<bool, Fault> {
+        let (Some(step), Some(Answered::Failed(why))) = (steps.get(at), parts.get(at)) else {
+            return Err(nonsense("a transaction failed by itself"));
+        };
+        match (&step.request, &step.place, *why) {
+            (_, None, code::BAD_VERSION | code::NODE_EXISTS | code::NO_NODE) => Ok(false),
+            // An entry that was removed by hand has left its place; one that is there has lost it.
+            (Request::Create { .. }, Some(_), code::NODE_EXISTS)
+            | (Request::Delete { .. }, Some(_), code::NO_NODE) => {
+                steps.remove(at);
+                Ok(true)
+            }
+            (Request::Create { .. }, Some((list, rank)), code::NO_NODE) => {
+                let requests = [self.tree.list(list), self.tree.bucket(list, *rank)];
+                let requests = requests.map(|path| Request::CreateContainer { path });
+                for (request, reply) in requests.iter().zip(&self.channel.flight(&requests).await?)
+                {
+                    if ![0, code::NODE_EXISTS].contains(&reply.error) {
+                        return Err(failed(reply.error, request));
+                    }
+                }
+                Ok(true)
+            }
+            (request, _, code) => Err(failed(code, request)),
+        }
+    }
+
+    /// Removes old entries ahead of a commit that has too many: they are of no use to each other.
+    async fn remove_ahead(
+        &mut self,
+        commit: &Commit,
+        turned: Option<&Turned>,
+    ) -> Result<(), Fault> {
+        let kept = commit.deletes.len().min(MOST_REMOVED);
+        for some in commit.deletes[kept..].chunks(MOST_REMOVED) {
+            let part = Commit {
+                deletes: some.to_vec(),
+                until: commit.until.clone(),
+                ..Commit::default()
+            };
+            self.commit(&part, turned).await?;
+        }
+        Ok(())
+    }
+
+    /// The store's id and time.
+    pub(super) async fn now(&mut self) -> Result<(String, i64), Fault> {
+        let seen = self.look(&[], None).await?;
+        Ok((seen.now.id, seen.now.time.stamp.tick_ms))
+    }
+
+    /// The number of servers; 0: it is not told.
+    pub(super) async fn members(&mut self) -> Result<usize, Fault> {
+        let requests = [get("/zookeeper/config".to_owned())];
+        let replies = self.channel.flight(&requests).await?;
+        let data = replies.first().filter(|reply| reply.error == 0);
+        let data = data.and_then(|reply| In(&reply.body).buffer());
+        let text = String::from_utf8_lossy(data.unwrap_or_default());
+        Ok(text
+            .lines()
+            .filter(|line| line.starts_with("server."))
+            .count())
+    }
+
+    /// True if any client may change the store's nodes.
+    pub(super) async fn is_open_to_all(&mut self) -> Result<bool, Fault> {
+        let path = self.tree.now();
+        let requests = [Request::Rights { path }];
+        let replies = self.channel.flight(&requests).await?;
+        let Some((request, reply)) = requests.first().zip(replies.first()) else {
+            return Ok(false);
+        };
+        let rights = reply.found(request, In::rights)?.unwrap_or_default();
+        Ok(rights
+            .iter()
+            .any(|(rights, scheme, _)| *scheme == "world" && rights & WRITES != 0))
+    }
+
+    /// Waits for announcements on a channel.
+    pub(super) async fn watch(&mut self, channel: &str) -> Result<(), Fault> {
+        let path = self.tree.channel(channel);
+        let requests = [
+            Request::Create {
+                path: path.clone(),
+                data: Vec::new(),
+            },
+            Request::Watch { path },
+        ];
+        let replies = self.channel.flight(&requests).await?;
+        match (replies.last(), requests.last()) {
+            (Some(reply), Some(request)) if reply.error != 0 => Err(failed(reply.error, request)),
+            _ => Ok(()),
+        }
+    }
+
+    /// True while the session is used so often that it lives.
+    pub(super) fn lives(&self) -> bool {
+        let lives_ms = self.channel.lives_ms.unwrap_or_default();
+        let lives = Duration::from_millis(u64::try_from(lives_ms).unwrap_or_default());
+        self.channel.heard_at.elapsed() < lives / PART_OF_SESSION
+    }
+}
+
+impl session::Link for Link {
+    type Settings = Settings;
+    type Said = Said;
+    type Answer = Committed;
+
+    async fn open(
+        settings: &Settings,
+        host: &Host,
+        target: &Target,
+        deadline: Deadline,
+        may_defer: bool,
+    ) -> Result<Self, Fault> {
+        let dialled = connect(&settings.servers, target, deadline).await?;
+        let wire = match (&settings.tls, &host.place) {
+            (Some(files), HostPlace::Tcp { to, .. }) => {
+                let secured = secure(files, to, None, dialled.stream);
+                bound(deadline, Activity::Securing, secured).await?
+            }
+            _ => dialled.stream,
+        };
+        let password = host.password.as_ref().map(|it| it.0.as_str());
+        let secret = settings.user.as_ref().zip(password);
+        let secret = secret.map(|(user, password)| format!("{user}:{password}"));
+        let mut link = Self {
+            channel: Channel::new(wire, settings.session_ms, secret),
+            tree: Tree::new(&settings.path),
+            socket: dialled.socket,
+            secured: settings.tls.is_some(),
+            known: None,
+            listed: Vec::new(),
+        };
+        if !may_defer {
+            bound(deadline, Activity::LoggingIn, link.channel.greet()).await?;
+        }
+        Ok(link)
+    }
+
+    async fn is_alive(&mut self) -> bool {
+        self.lives() && self.channel.is_silent().await
+    }
+
+    async fn quit(&mut self) {
+        self.channel.close().await;
+    }
+}
+
+impl session::Ask<Question<'_>> for Link {
+    async fn ask(
+        &mut self,
+        deadline: Deadline,
+        question: &Question<'_>,
+    ) -> Result<Committed, Fault> {
+        let turned = question.turned;
+        let asking = async {
+            match question.what {
+                What::Commit(commit) if commit.deletes.len() > MOST_REMOVED => {
+                    Box::pin(self.remove_ahead(commit, turned)).await?;
+                    let mut commit = commit.clone();
+                    commit.deletes.truncate(MOST_REMOVED);
+                    self.commit(&commit, turned).await
+                }
+                What::Commit(commit) => self.commit(commit, turned).await,
+                What::Get(asked) => {
+                    let seen = self.look(asked, turned).await?;
+                    self.keep(&seen);
+                    Ok(Committed {
+                        outcome: Outcome::Done,
+                        found: seen.found(),
+                    })
+                }
+            }
+        };
+        bound(deadline, Activity::Asking, asking).await
+    }
+
+    fn only_reads(question: &Question<'_>) -> bool {
+        matches!(question.what, What::Get(_))
+    }
+}

@@ -1,0 +1,161 @@
+//! A real ZooKeeper ensemble of the tests' own.
+//!
+//! The unit tests compile it as a module here; `tests/` and `benches/` name this file by its path. So it imports
+//! nothing of the crate.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::ops::Deref;
+use std::path::Path;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+// Several crates name the files by their path.
+#[path = "../test_server/members.rs"]
+#[allow(clippy::duplicate_mod)]
+mod members;
+#[path = "../test_server/reserved_port.rs"]
+#[allow(clippy::duplicate_mod)]
+mod reserved_port;
+
+use self::members::{Members, as_servant, give};
+use self::reserved_port::ReservedPort;
+
+/// Where Debian's package has the server.
+const SERVER: &str = "/usr/share/java/zookeeper.jar";
+
+/// A tick of the servers: a session lives for 2 to 20 of them.
+const TICK_MS: u32 = 250;
+
+/// The ports of one server: for clients, and two for the others.
+struct Ports([ReservedPort; 3]);
+
+/// Servers that form one ensemble.
+pub(crate) struct Ensemble {
+    ports: Vec<Ports>,
+    members: Members,
+    /// Lines of the configuration file.
+    lines: String,
+}
+
+impl Deref for Ensemble {
+    type Target = Members;
+
+    fn deref(&self) -> &Members {
+        &self.members
+    }
+}
+
+impl Ensemble {
+    /// The server that all tests of a program share. It writes to no disk in time.
+    pub(crate) fn shared() -> &'static Self {
+        static SHARED: OnceLock<Ensemble> = OnceLock::new();
+        SHARED.get_or_init(|| Self::start_with(1, "forceSync=no\n"))
+    }
+
+    /// An ensemble of so many servers.
+    pub(crate) fn start(count: usize) -> Self {
+        Self::start_with(count, "")
+    }
+
+    /// An ensemble with more lines in its configuration.
+    pub(crate) fn start_with(count: usize, lines: &str) -> Self {
+        assert!(
+            Path::new(SERVER).exists(),
+            "{SERVER} is missing: install zookeeper (tests/run-all does)"
+        );
+        let ports = |_| Ports([0; 3].map(|_| ReservedPort::take()));
+        let ensemble = Self {
+            ports: (0..count).map(ports).collect(),
+            members: Members::new("zookeeper", count),
+            lines: lines.to_owned(),
+        };
+        for index in 0..count {
+            ensemble.launch(index);
+        }
+        ensemble.until_led();
+        ensemble
+    }
+
+    /// Starts a server on the data that it has.
+    pub(crate) fn launch(&self, index: usize) {
+        let data = self.data(index);
+        std::fs::create_dir_all(&data).unwrap();
+        std::fs::write(data.join("myid"), (index + 1).to_string()).unwrap();
+        let mut text = format!(
+            "tickTime={TICK_MS}\ninitLimit=20\nsyncLimit=8\ndataDir={}\nclientPort={}\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n{}",
+            data.display(),
+            self.port(index),
+            self.lines,
+        );
+        if self.count() > 1 {
+            for (index, Ports([_, peer, election])) in self.ports.iter().enumerate() {
+                text.push_str(&format!(
+                    "server.{}=127.0.0.1:{}:{}\n",
+                    index + 1,
+                    peer.number(),
+                    election.number()
+                ));
+            }
+        }
+        let config = self.folder().join(format!("config-{index}"));
+        std::fs::write(&config, text).unwrap();
+        give(&data);
+        let mut command = as_servant("java");
+        command
+            .args([
+                "-XX:TieredStopAtLevel=1",
+                "-XX:+UseSerialGC",
+                "-Xmx256m",
+                "-cp",
+                SERVER,
+            ])
+            .arg("org.apache.zookeeper.server.quorum.QuorumPeerMain")
+            .arg(config);
+        self.start_by(index, &mut command);
+    }
+
+    /// What a server says of itself.
+    fn said(&self, index: usize) -> Option<String> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port(index))).ok()?;
+        stream.set_read_timeout(Some(Duration::from_secs(1))).ok()?;
+        stream.write_all(b"srvr").ok()?;
+        let mut text = String::new();
+        stream.read_to_string(&mut text).ok()?;
+        Some(text)
+    }
+
+    /// Waits until each server that runs takes requests.
+    pub(crate) fn until_led(&self) {
+        self.wait_until("an answer", || {
+            let says = |index: usize| self.said(index).is_some_and(|it| it.contains("\nMode: "));
+            (0..self.count()).filter(|index| says(*index)).count() > self.count() / 2
+        });
+    }
+
+    /// The server that leads.
+    pub(crate) fn leader(&self) -> Option<usize> {
+        let leads =
+            |text: String| text.contains("\nMode: leader") || text.contains("\nMode: standalone");
+        (0..self.count()).find(|index| self.said(*index).is_some_and(leads))
+    }
+
+    /// The port of a server.
+    pub(crate) fn port(&self, index: usize) -> u16 {
+        self.ports[index].0[0].number()
+    }
+
+    /// The servers, as a URL names them.
+    pub(crate) fn servers(&self) -> String {
+        let all = (0..self.count()).map(|index| format!("127.0.0.1:{}", self.port(index)));
+        all.collect::<Vec<_>>().join(",")
+    }
+
+    /// The URL of a store of a test's own, on all servers.
+    pub(crate) fn url(&self) -> String {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        format!("zk://{}/t{number}", self.servers())
+    }
+}
