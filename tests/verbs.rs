@@ -1,6 +1,5 @@
 //! What operators and scripts ask of tokenrun, as stories of two nodes, each on a SQLite
-//! file, on a real PostgreSQL server, on a real MariaDB server, on a real Redis server and on a
-//! real etcd server.
+//! file, and on a real server of PostgreSQL, MariaDB, Redis, etcd and ZooKeeper.
 
 // clippy.toml allows these in tests, and knows a test by an attribute that the
 // helpers lack.
@@ -23,6 +22,9 @@ mod server;
 mod site;
 #[allow(dead_code, unused_imports)]
 mod support;
+#[path = "../src/store/zookeeper/test_server.rs"]
+#[allow(dead_code)]
+mod zookeeper_server;
 
 use self::redis_server::Server as RedisServer;
 use self::server::Server;
@@ -74,6 +76,13 @@ fn on_etcd(story: fn(&Site)) {
     story(&site);
 }
 
+/// Tells it on a ZooKeeper server, under a node of its own, which an operator has called new.
+fn on_zookeeper(story: fn(&Site)) {
+    let site = Site::new(zookeeper_server::Ensemble::shared().url());
+    site.verb(&["init"]).end().with_code(0);
+    story(&site);
+}
+
 /// A test for each story on each store. Those about tables, which change them by SQL, are of no
 /// other store.
 macro_rules! stories {
@@ -91,6 +100,9 @@ macro_rules! stories {
         }
         mod etcd {
             $(#[test] fn $story() { crate::on_etcd(super::$story); })*
+        }
+        mod zookeeper {
+            $(#[test] fn $story() { crate::on_zookeeper(super::$story); })*
         }
         mod mariadb {
             $(#[test] fn $story() { crate::on_mariadb(super::$story); })*

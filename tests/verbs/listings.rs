@@ -120,9 +120,16 @@ fn a_group_is_shown_in_detail(site: &Site) {
     };
     assert!(line("state").ends_with("running, paused"), "{text}");
     assert!(
-        ["state/tokens.db", "postgres", "mysql", "redis", "etcd"]
-            .iter()
-            .any(|it| line("store").contains(it)),
+        [
+            "state/tokens.db",
+            "postgres",
+            "mysql",
+            "redis",
+            "etcd",
+            "zk"
+        ]
+        .iter()
+        .any(|it| line("store").contains(it)),
         "{text}"
     );
     assert!(line("client").ends_with("node-a"), "{text}");

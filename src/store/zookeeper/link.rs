@@ -714,9 +714,9 @@ impl session::Link for Link {
             }
             _ => dialled.stream,
         };
-        let password = host.password.as_ref().map(|it| it.0.as_str());
-        let secret = settings.user.as_ref().zip(password);
-        let secret = secret.map(|(user, password)| format!("{user}:{password}"));
+        let password = host.password.as_ref().map_or("", |it| it.0.as_str());
+        let user = settings.user.as_ref();
+        let secret = user.map(|user| format!("{user}:{password}"));
         let mut link = Self {
             channel: Channel::new(wire, settings.session_ms, secret),
             tree: Tree::new(&settings.path),

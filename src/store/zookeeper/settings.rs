@@ -42,9 +42,6 @@ impl Settings {
             return bad("is no URL of ZooKeeper");
         }
         let tls = TlsFiles::read(&address, "zks", |_| None)?;
-        if address.user.is_some() != address.password.is_some() {
-            return bad("has one of user and password: give both, or none");
-        }
         let usual = PORTS[usize::from(tls.is_some())];
         let host = |(name, port): &(String, Option<u16>)| {
             let name = if name.is_empty() { "127.0.0.1" } else { name };
@@ -135,7 +132,6 @@ mod tests {
             "zk://h?cacert=/c",
             "zks://h?cert=/c",
             "zk://h/a%20b",
-            "zk://user@h",
             "zk://h/a//b",
             "zk://h/a/../b",
             "zk://h/zookeeper/config",
