@@ -20,10 +20,14 @@ mod support;
 
 #[path = "etcd/failures.rs"]
 mod failures;
+#[path = "quorum/failures.rs"]
+mod failures_of_several;
 #[path = "etcd/guide.rs"]
 mod guide;
 #[path = "etcd/tls.rs"]
 mod tls;
+#[path = "quorum/tls.rs"]
+mod trusted;
 
 use self::server::Cluster;
 use self::site::Site;

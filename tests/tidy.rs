@@ -240,6 +240,7 @@ fn only_one_module_distinguishes_the_kinds_of_stores() {
             "StoreUrl::Mysql",
             "StoreUrl::Redis",
             "StoreUrl::Etcd",
+            "StoreUrl::Zookeeper",
             "is_conninfo",
         ] {
             assert!(!code.contains(kind), "{} asks for {kind}", path.display());

@@ -78,7 +78,7 @@ fn on_etcd(story: fn(&Site)) {
 
 /// Tells it on a ZooKeeper server, under a node of its own, which an operator has called new.
 fn on_zookeeper(story: fn(&Site)) {
-    let site = Site::new(zookeeper_server::Ensemble::shared().url());
+    let site = Site::new(zookeeper_server::Cluster::shared().url());
     site.verb(&["init"]).end().with_code(0);
     story(&site);
 }

@@ -213,9 +213,9 @@ impl Reader<'_> {
         if self.contents.is_shared && key.is_store && has_password(text) {
             return Err(wrong(format!(
                 "holds a password, and others may read this file: chmod 600 {}, or put the \
-                 password into {} or a file for store-file",
+                 password into {}a file for store-file",
                 self.path.display(),
-                password_place(text)
+                password_place(text).map_or_else(String::new, |place| format!("{place} or "))
             )));
         }
         Ok(Setting {

@@ -46,7 +46,7 @@ use super::redis::{RedisKv, RedisStore};
 use super::sqlite::SqliteStore;
 use super::sqlite::clock::Clock;
 use super::zookeeper::settings::Settings as ZkSettings;
-use super::zookeeper::test_server::Ensemble as ZkEnsemble;
+use super::zookeeper::test_server::Cluster as ZkCluster;
 use super::zookeeper::{ZkKv, ZkStore};
 use super::{ActQuery, Advanced, Retention, RunQuery, Store, history};
 use crate::token::operator::{Act, Effect, perform};

@@ -195,14 +195,14 @@ pub fn has_password(text: &str) -> bool {
     }
 }
 
-/// Where the password of this store's URL may be kept instead.
-pub fn password_place(text: &str) -> &'static str {
+/// Where the password of this store's URL may be kept instead, and not the whole URL.
+pub fn password_place(text: &str) -> Option<&'static str> {
     match StoreUrl::parse(text) {
-        Ok(StoreUrl::Mysql(_)) => "~/.my.cnf",
-        Ok(StoreUrl::Redis(_)) => "REDISCLI_AUTH",
-        Ok(StoreUrl::Etcd(_)) => "ETCDCTL_PASSWORD",
-        Ok(StoreUrl::Zookeeper(_)) => "TOKENRUN_STORE",
-        _ => "~/.pgpass",
+        Ok(StoreUrl::Mysql(_)) => Some("~/.my.cnf"),
+        Ok(StoreUrl::Redis(_)) => Some("REDISCLI_AUTH"),
+        Ok(StoreUrl::Etcd(_)) => Some("ETCDCTL_PASSWORD"),
+        Ok(StoreUrl::Zookeeper(_)) => None,
+        _ => Some("~/.pgpass"),
     }
 }
 

@@ -17,6 +17,8 @@ pub(crate) enum By {
     Redis,
     /// `tests/etcd/guide.rs`: on real servers.
     Etcd,
+    /// `tests/zookeeper/guide.rs`: on real servers.
+    Zookeeper,
     /// `tests/packaging/recipes.rs`: it is this example's text, which cron, systemd or a
     /// container runs in a test.
     Example(&'static str),
@@ -96,6 +98,8 @@ const RUN: &[(&str, By)] = &[
     ("```sh\ntokenrun --store etcd://", By::Etcd),
     ("```text\netcd://", By::Etcd),
     ("```sh\nprintf 'value(", By::Etcd),
+    ("```sh\nexport TOKENRUN_STORE=zk://", By::Zookeeper),
+    ("```text\nzk://", By::Zookeeper),
     ("```sql\nSELECT tokenrun.tokenrun_fence(", By::Postgres),
     ("```sql\nALTER ROLE app ", By::Postgres),
 ];

@@ -319,7 +319,7 @@ pub(super) struct InZookeeper {
 impl InZookeeper {
     pub(super) fn new() -> Self {
         Self {
-            url: ZkEnsemble::shared().url(),
+            url: ZkCluster::shared().url(),
             clock: Arc::new(TurnedClock::new()),
         }
     }

@@ -25,21 +25,24 @@ use self::reserved_port::ReservedPort;
 /// Where Debian's package has the server.
 const SERVER: &str = "/usr/share/java/zookeeper.jar";
 
+/// The server, and what it needs for TLS and does not name itself.
+const CLASSES: &str = "/usr/share/java/zookeeper.jar:/usr/share/java/netty-codec.jar:/usr/share/java/netty-resolver.jar:/usr/share/java/netty-transport-native-unix-common.jar";
+
 /// A tick of the servers: a session lives for 2 to 20 of them.
 const TICK_MS: u32 = 250;
 
-/// The ports of one server: for clients, and two for the others.
-struct Ports([ReservedPort; 3]);
+/// The ports of one server: for clients, for the others, for elections, and for clients by TLS.
+struct Ports([ReservedPort; 4]);
 
 /// Servers that form one ensemble.
-pub(crate) struct Ensemble {
+pub(crate) struct Cluster {
     ports: Vec<Ports>,
     members: Members,
     /// Lines of the configuration file.
     lines: String,
 }
 
-impl Deref for Ensemble {
+impl Deref for Cluster {
     type Target = Members;
 
     fn deref(&self) -> &Members {
@@ -47,10 +50,10 @@ impl Deref for Ensemble {
     }
 }
 
-impl Ensemble {
+impl Cluster {
     /// The server that all tests of a program share. It writes to no disk in time.
     pub(crate) fn shared() -> &'static Self {
-        static SHARED: OnceLock<Ensemble> = OnceLock::new();
+        static SHARED: OnceLock<Cluster> = OnceLock::new();
         SHARED.get_or_init(|| Self::start_with(1, "forceSync=no\n"))
     }
 
@@ -65,7 +68,7 @@ impl Ensemble {
             Path::new(SERVER).exists(),
             "{SERVER} is missing: install zookeeper (tests/run-all does)"
         );
-        let ports = |_| Ports([0; 3].map(|_| ReservedPort::take()));
+        let ports = |_| Ports([0; 4].map(|_| ReservedPort::take()));
         let ensemble = Self {
             ports: (0..count).map(ports).collect(),
             members: Members::new("zookeeper", count),
@@ -76,6 +79,27 @@ impl Ensemble {
         }
         ensemble.until_led();
         ensemble
+    }
+
+    /// A server that clients also reach by TLS, with certificates of the same authority as its own.
+    pub(crate) fn start_secured(certificates: &Path) -> Self {
+        let read = |name: &str| std::fs::read_to_string(certificates.join(name)).unwrap();
+        let store = certificates.join("server.pem");
+        std::fs::write(&store, read("server.key") + &read("server.crt")).unwrap();
+        let lines = format!(
+            "serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory\n\
+             ssl.keyStore.location={}\nssl.keyStore.type=PEM\n\
+             ssl.trustStore.location={}\nssl.trustStore.type=PEM\n\
+             secureClientPortAddress=127.0.0.1\n",
+            store.display(),
+            certificates.join("ca.crt").display(),
+        );
+        Self::start_with(1, &lines)
+    }
+
+    /// The port of the first server for TLS.
+    pub(crate) fn secure_port(&self) -> u16 {
+        self.ports[0].0[3].number()
     }
 
     /// Starts a server on the data that it has.
@@ -89,8 +113,11 @@ impl Ensemble {
             self.port(index),
             self.lines,
         );
+        if self.lines.contains("secure") {
+            text.push_str(&format!("secureClientPort={}\n", self.secure_port()));
+        }
         if self.count() > 1 {
-            for (index, Ports([_, peer, election])) in self.ports.iter().enumerate() {
+            for (index, Ports([_, peer, election, _])) in self.ports.iter().enumerate() {
                 text.push_str(&format!(
                     "server.{}=127.0.0.1:{}:{}\n",
                     index + 1,
@@ -109,7 +136,7 @@ impl Ensemble {
                 "-XX:+UseSerialGC",
                 "-Xmx256m",
                 "-cp",
-                SERVER,
+                CLASSES,
             ])
             .arg("org.apache.zookeeper.server.quorum.QuorumPeerMain")
             .arg(config);

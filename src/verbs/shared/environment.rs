@@ -30,10 +30,12 @@ pub(crate) fn warn_of_visible_password(arguments: &[OsString], origins: &Origins
     };
     let visible = origins.value::<String>("store").filter(visible);
     if let Some(text) = visible.filter(|text| has_password(text)) {
-        let place = password_place(text);
+        let places = match password_place(text) {
+            Some(place) => format!("TOKENRUN_STORE, --store-file or {place}"),
+            None => "TOKENRUN_STORE or --store-file".to_owned(),
+        };
         let text = format!(
-            "the password on the command line can be read by every user of this host; give \
-             TOKENRUN_STORE, --store-file or {place} instead"
+            "the password on the command line can be read by every user of this host; give {places} instead"
         );
         warn(log, "visible_password", text);
     }

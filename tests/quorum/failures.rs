@@ -1,0 +1,88 @@
+//! What the failures of some of several servers cost: rows of the tables in the guide that several stores have.
+
+use crate::new_store;
+use crate::server::Cluster;
+
+/// Durations with which a holder outlives an election.
+const TERMS: [&str; 4] = [
+    "--takeover-after=12s",
+    "--heartbeat=500ms",
+    "--store-timeout=2s",
+    "--kill-grace=500ms",
+];
+
+#[test]
+fn a_leader_that_is_killed_or_frozen_ends_no_job() {
+    let cluster = Cluster::start(3);
+    let site = new_store(&cluster);
+    let run = site
+        .run("a")
+        .with(&TERMS)
+        .script("echo yes > begun; until [ -e over ]; do sleep 0.1; done")
+        .start();
+    site.store.until_line("begun");
+    let first = cluster.leader().unwrap();
+    cluster.kill(first);
+    cluster.until_led();
+    site.run("b")
+        .with(&TERMS)
+        .job(&["true"])
+        .end()
+        .with_code(75);
+    cluster.launch(first);
+    cluster.until_led();
+    let second = cluster.leader().unwrap();
+    cluster.freeze(second);
+    cluster.wait_until("another leader", || {
+        cluster.leader().is_some_and(|it| it != second)
+    });
+    site.run("b")
+        .with(&TERMS)
+        .job(&["true"])
+        .end()
+        .with_code(75);
+    cluster.thaw(second);
+    std::fs::write(site.store.file("over"), "").unwrap();
+    run.end().with_code(0);
+    let history = site.verb(&["history", "--json"]).end().with_code(0).json();
+    assert_eq!(history[0]["outcome"], "succeeded");
+}
+
+#[test]
+fn without_a_majority_nothing_is_granted_and_the_holder_ends_its_job() {
+    let cluster = Cluster::start(3);
+    let site = new_store(&cluster);
+    let run = site
+        .run("a")
+        .hasty()
+        .script("echo yes > begun; sleep 60")
+        .start();
+    site.store.until_line("begun");
+    cluster.kill(0);
+    cluster.kill(1);
+    site.short("b").end().with_code(69);
+    let ended = run.end().with_code(76);
+    assert!(
+        ended.stderr.contains("could not be renewed"),
+        "{}",
+        ended.stderr
+    );
+    cluster.launch(0);
+    cluster.launch(1);
+    cluster.until_led();
+    site.run("a").hasty().job(&["true"]).end().with_code(0);
+}
+
+#[test]
+fn a_cluster_without_its_data_is_observed_and_so_is_one_that_no_operator_has_called_new() {
+    let cluster = Cluster::start(1);
+    let site = new_store(&cluster);
+    site.run("a").hasty().job(&["true"]).end().with_code(0);
+    cluster.kill(0);
+    cluster.forget();
+    cluster.launch(0);
+    cluster.until_led();
+    let next = site.run("b").hasty().job(&["true"]).start();
+    next.until_says("may have forgotten a grant");
+    next.end().with_code(0);
+}
