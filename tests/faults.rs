@@ -1,12 +1,12 @@
 //! Nodes contend on one store while wrappers, guards and jobs are killed, stopped,
 //! continued and asked to end at random, and the store is hindered: a SQLite file by
-//! writers, a PostgreSQL, a MariaDB and a Redis server and three etcd servers by crashes, freezes and their
-//! networks.
+//! writers; a PostgreSQL, a MariaDB and a Redis server, and three servers of etcd and of
+//! ZooKeeper, by crashes, freezes and their networks.
 //! Afterwards the jobs' own evidence is held against what is promised.
 //!
 //! `cargo test --test faults -- --minutes 30` plays it for longer, `--store postgres`, `--store mysql`,
-//! `--store redis`, `--store etcd` or `--store sqlite` on that one alone, `--seed N` the same faults again; `--nodes`,
-//! `--groups` and `--program` as they say.
+//! `--store redis`, `--store etcd`, `--store zookeeper` or `--store sqlite` on that one alone, `--seed N` the same faults
+//! again; `--nodes`, `--groups` and `--program` as they say.
 //!
 //! This program is also the job, its grandchildren, a writer that is in the way, and
 //! what crashes the server, so it has its own main; and the suite is one process with
@@ -21,8 +21,6 @@ mod call;
 mod check;
 #[path = "faults/database.rs"]
 mod database;
-#[path = "faults/etcd.rs"]
-mod etcd;
 #[path = "../src/store/etcd/test_server.rs"]
 #[allow(dead_code)]
 mod etcd_server;
@@ -50,6 +48,8 @@ mod program;
 #[path = "postgres/proxy.rs"]
 #[allow(dead_code)]
 mod proxy;
+#[path = "faults/quorum.rs"]
+mod quorum;
 #[path = "faults/random.rs"]
 mod random;
 #[path = "faults/redis.rs"]
@@ -70,6 +70,9 @@ mod troubles;
 mod watch;
 #[path = "faults/world.rs"]
 mod world;
+#[path = "../src/store/zookeeper/test_server.rs"]
+#[allow(dead_code)]
+mod zookeeper_server;
 
 use std::process::exit;
 
@@ -80,7 +83,7 @@ fn main() {
     troubles::cause_faults(&words);
     mysql::cause_faults(&words);
     redis::cause_faults(&words);
-    etcd::cause_faults(&words);
+    quorum::cause_faults(&words);
     let mut options = options::Options::parse(&words);
     let mut failed = 0;
     let mut passed = 0;

@@ -166,3 +166,6 @@ impl Kv for ZkKv {
         Some(Notifier(Arc::clone(&subscription.link.socket)))
     }
 }
+
+#[cfg(test)]
+mod server_tests;

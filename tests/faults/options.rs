@@ -40,7 +40,7 @@ impl Options {
             seed: seed(),
             nodes: 4,
             groups: 4,
-            stores: ["sqlite", "postgres", "mysql", "redis", "etcd"]
+            stores: ["sqlite", "postgres", "mysql", "redis", "etcd", "zookeeper"]
                 .map(str::to_owned)
                 .to_vec(),
             locks: true,

@@ -8,13 +8,13 @@ use std::time::Duration;
 use super::call::{LONGEST_WAIT, Paths};
 use super::check::{Violation, check};
 use super::database::{Database, Sqlite};
-use super::etcd::Etcd;
 use super::evidence::{Ended, Evidence, Record};
 use super::faults::Faults;
 use super::job::Plan;
 use super::mysql::Mysql;
 use super::options::Options;
 use super::postgres::Postgres;
+use super::quorum::{ETCD, Quorum, ZOOKEEPER};
 use super::random::Random;
 use super::redis::Redis;
 use super::stamps::now;
@@ -47,8 +47,16 @@ fn play_and_check(options: &Options, store: &str) -> bool {
         "postgres" => Box::new(Postgres::new(folder, options.nodes)),
         "mysql" => Box::new(Mysql::new(folder, options.nodes)),
         "redis" => Box::new(Redis::new(folder, options.nodes, &options.program)),
-        "etcd" => Box::new(Etcd::new(folder, options.nodes, &options.program)),
-        other => panic!("--store {other}: there are sqlite, postgres, mysql, redis and etcd"),
+        "etcd" => Box::new(Quorum::new(ETCD, folder, options.nodes, &options.program)),
+        "zookeeper" => Box::new(Quorum::new(
+            ZOOKEEPER,
+            folder,
+            options.nodes,
+            &options.program,
+        )),
+        other => {
+            panic!("--store {other}: there are sqlite, postgres, mysql, redis, etcd and zookeeper")
+        }
     };
     let place = Paths {
         program: options.program.clone(),

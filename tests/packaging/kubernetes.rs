@@ -241,6 +241,7 @@ fn the_manifests_fit_each_other() {
         "store-mysql.yaml",
         "store-redis.yaml",
         "store-etcd.yaml",
+        "store-zookeeper.yaml",
     ] {
         fits(&manifest(store));
     }

@@ -292,11 +292,11 @@ impl Link {
         let replies = self.channel.flight(&requests).await?;
         // Another client may have made it, and a user may see no more than the part of the tree that is its own.
         let may = [0, code::NODE_EXISTS, code::BAD_VERSION];
-        let both = requests.iter().zip(&replies).rev().take(5);
-        for (request, reply) in both.filter(|(_, reply)| !may.contains(&reply.error)) {
-            return Err(failed(reply.error, request));
+        let mut own = requests.iter().zip(&replies).rev().take(5);
+        match own.find(|(_, reply)| !may.contains(&reply.error)) {
+            Some((request, reply)) => Err(failed(reply.error, request)),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// The entries that were asked for. `first`: the replies to [`Self::reads`]; `known`: entries that were read at once.
@@ -771,5 +771,49 @@ impl session::Ask<Question<'_>> for Link {
 
     fn only_reads(question: &Question<'_>) -> bool {
         matches!(question.what, What::Get(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stat(changed: i64, at_ms: i64) -> Stat {
+        Stat {
+            created: 1,
+            changed,
+            at_ms,
+            version: 0,
+        }
+    }
+
+    /// The clock epoch and the tick of an entry with this text, which was changed then.
+    fn stamp(text: &str, entry: Stat) -> (String, i64) {
+        let now = Now::new(&stat((7 << 32) + 5, 9_000), "id", None);
+        let read = now.read(text.as_bytes(), &entry);
+        let time: StoreTime = read.written.stamp.unwrap().into();
+        (time.epoch.0, time.stamp.tick_ms)
+    }
+
+    #[test]
+    fn an_entry_has_the_stamp_that_it_was_given() {
+        let plain = r#"{"version":"1","fields":{}}"#;
+        let own = r#"{"version":"1","fields":{},"stamp":{"tick_ms":3,"wall_ms":3,"epoch":"id/6"}}"#;
+        assert_eq!(
+            stamp(plain, stat((7 << 32) + 4, 8_000)),
+            ("id/7".into(), 8_000)
+        );
+        // Under another leader, whose clock may be another.
+        assert_eq!(
+            stamp(plain, stat((6 << 32) + 9, 9_500)),
+            ("id/6".into(), 9_500)
+        );
+        // It was written between the look's time and its read.
+        assert_eq!(
+            stamp(plain, stat((7 << 32) + 6, 9_900)),
+            ("id/7".into(), 9_000)
+        );
+        // An operator's act has kept the stamp of the heartbeat before it.
+        assert_eq!(stamp(own, stat((7 << 32) + 4, 8_000)), ("id/6".into(), 3));
     }
 }

@@ -1,20 +1,75 @@
-//! Three etcd servers, with a network from each node to each; the process that keeps them and carries out the
-//! orders for faults.
+//! Three servers of etcd or ZooKeeper, with a network from each node to each; the process that keeps them and carries
+//! out the orders for faults.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, exit};
 use std::time::Duration;
 
 use super::database::Database;
-use super::etcd_server::Cluster;
+use super::etcd_server;
 use super::keeping::{Kept, obey, ports};
 use super::log::Log;
 use super::postgres::Postgres;
 use super::proxy::Proxy;
 use super::world::node_name;
+use super::zookeeper_server;
 
-/// The first word of this program as the one that keeps the servers.
-const CAUSE: &str = "--cause-etcd";
+/// Servers that form one store.
+pub(crate) trait Cluster {
+    fn port(&self, index: usize) -> u16;
+    fn leader(&self) -> Option<usize>;
+    fn until_led(&self);
+    fn kill(&self, index: usize);
+    fn freeze(&self, index: usize);
+    fn thaw(&self, index: usize);
+    fn forget(&self);
+    fn launch(&self, index: usize);
+}
+
+macro_rules! cluster {
+    ($server:ident) => {
+        impl Cluster for $server::Cluster {
+            fn port(&self, index: usize) -> u16 {
+                Self::port(self, index)
+            }
+
+            fn leader(&self) -> Option<usize> {
+                Self::leader(self)
+            }
+
+            fn until_led(&self) {
+                Self::until_led(self);
+            }
+
+            fn kill(&self, index: usize) {
+                (**self).kill(index);
+            }
+
+            fn freeze(&self, index: usize) {
+                (**self).freeze(index);
+            }
+
+            fn thaw(&self, index: usize) {
+                (**self).thaw(index);
+            }
+
+            fn forget(&self) {
+                (**self).forget();
+            }
+
+            fn launch(&self, index: usize) {
+                Self::launch(self, index);
+            }
+        }
+    };
+}
+
+cluster!(etcd_server);
+cluster!(zookeeper_server);
+
+/// The scheme of each kind, and the first word of this program as the one that keeps its servers.
+pub(crate) const ETCD: [&str; 2] = ["etcd", "--cause-etcd"];
+pub(crate) const ZOOKEEPER: [&str; 2] = ["zk", "--cause-zookeeper"];
 
 const SERVERS: usize = 3;
 
@@ -46,16 +101,26 @@ const TROUBLES: [&str; 10] = [
 const MOVING: Duration = Duration::from_secs(10);
 
 /// The servers, seen from every node through networks of its own.
-pub(crate) struct Etcd {
+pub(crate) struct Quorum {
+    scheme: &'static str,
     kept: Postgres,
     nodes: usize,
 }
 
-impl Etcd {
+impl Quorum {
     /// Starts them. An operator says that they are new.
-    pub(crate) fn new(folder: &Path, nodes: usize, program: &Path) -> Self {
-        let kept = Postgres::kept_by(CAUSE, folder, nodes * SERVERS);
-        let this = Self { kept, nodes };
+    pub(crate) fn new(
+        [scheme, cause]: [&'static str; 2],
+        folder: &Path,
+        nodes: usize,
+        program: &Path,
+    ) -> Self {
+        let kept = Postgres::kept_by(cause, folder, nodes * SERVERS);
+        let this = Self {
+            scheme,
+            kept,
+            nodes,
+        };
         let mut init = Command::new(program);
         init.args(["init", "--store", &this.url(&node_name(0))]);
         assert!(init.output().unwrap().status.success());
@@ -63,13 +128,13 @@ impl Etcd {
     }
 }
 
-impl Database for Etcd {
+impl Database for Quorum {
     fn url(&self, node: &str) -> String {
         let index = (0..self.nodes).find(|index| node_name(*index) == node);
         let first = index.unwrap() * SERVERS;
         let ports = (first..first + SERVERS).map(|network| self.kept.port(&node_name(network)));
         let hosts: Vec<String> = ports.map(|port| format!("127.0.0.1:{port}")).collect();
-        format!("etcd://{}/faults", hosts.join(","))
+        format!("{}://{}/faults", self.scheme, hosts.join(","))
     }
 
     fn faults(&self) -> &'static [&'static str] {
@@ -123,10 +188,11 @@ pub(crate) fn cause_faults(words: &[String]) {
     let [what, folder, networks] = words else {
         return;
     };
-    if what != CAUSE {
-        return;
-    }
-    let cluster = Cluster::start(SERVERS);
+    let cluster: Box<dyn Cluster> = match what.as_str() {
+        it if it == ETCD[1] => Box::new(etcd_server::Cluster::start(SERVERS)),
+        it if it == ZOOKEEPER[1] => Box::new(zookeeper_server::Cluster::start(SERVERS)),
+        _ => return,
+    };
     let networks: usize = networks.parse().unwrap();
     let proxies = (0..networks).map(|network| Proxy::to(cluster.port(network % SERVERS)));
     let mut keeper = Keeper {
@@ -142,7 +208,7 @@ pub(crate) fn cause_faults(words: &[String]) {
 }
 
 struct Keeper {
-    cluster: Cluster,
+    cluster: Box<dyn Cluster>,
     /// The servers that the present fault has hit.
     hindered: Vec<usize>,
     proxies: Vec<Proxy>,
