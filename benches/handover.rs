@@ -13,6 +13,9 @@ mod mysql_server;
 #[allow(dead_code, unused_imports, clippy::panic)]
 #[path = "../src/store/redis/test_server.rs"]
 mod redis_server;
+#[allow(dead_code, unused_imports, clippy::panic)]
+#[path = "../src/store/zookeeper/test_server.rs"]
+mod zookeeper_server;
 // The same.
 #[allow(dead_code, unused_imports, clippy::panic)]
 #[path = "../src/store/postgres/test_server.rs"]
@@ -24,7 +27,7 @@ use std::time::Duration;
 use common::etcd::Etcd;
 use common::handover::{Handover, handover};
 use common::processes::{HOLDING, Holder, children, processor_seconds};
-use common::{Folder, settle};
+use common::{Folder, init, settle};
 use server::Server;
 
 /// Hand-overs per line; the first tenth is not counted.
@@ -44,6 +47,10 @@ fn main() {
     let redis_server = redis_server::Server::start(&[]);
     let redis = redis_server.url();
     settle(&folder, &redis_server.cli(&["INFO", "server"]), &redis);
+    let ensembles = [1, 3].map(zookeeper_server::Cluster::start);
+    let zookeepers = ensembles.each_ref().map(zookeeper_server::Cluster::url);
+    zookeepers.iter().for_each(|url| init(&folder, url));
+    let [zookeeper, three] = &zookeepers;
     let took = |what: &str, tool: &dyn Fn() -> Command| {
         handover(what, TIMES, &folder, |job| {
             let mut command = tool();
@@ -73,6 +80,8 @@ fn main() {
         ("Redis", &redis, "1.6"),
         ("PostgreSQL", &postgres, "2.5"),
         ("MariaDB", &mariadb, "2.5"),
+        ("ZooKeeper", zookeeper, "3"),
+        ("ZooKeeper, three servers", three, ""),
     ] {
         print(what, &took(what, &|| tokenrun(&folder, store)), bound);
     }
@@ -87,6 +96,7 @@ fn main() {
         ("Redis", &redis),
         ("PostgreSQL", &postgres),
         ("MariaDB", &mariadb),
+        ("ZooKeeper", zookeeper),
     ] {
         idle(what, &|| tokenrun(&folder, store));
     }

@@ -8,7 +8,7 @@
 //! not fit into memory, so these are simulated: a few processes open a store for each of them, as a
 //! supervisor does, and send its grant and its heartbeats with the program's own code.
 //!
-//! `-- sqlite`, `-- postgres`, `-- mariadb`, `-- redis`, `-- etcd` or `-- simulated` asks for one of them. Nothing outlives it,
+//! `-- sqlite`, `-- postgres`, `-- mariadb`, `-- redis`, `-- etcd`, `-- zookeeper` or `-- simulated` asks for one of them. Nothing outlives it,
 //! however it ends: the jobs end with a pipe of this process's, and the kernel ends the supervisors with it.
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]

@@ -96,17 +96,21 @@ class Trial:
     """Two nodes and a tool."""
 
     def __init__(self, tool):
+        self.tool, self.runs = tool, []
         self.folder = tempfile.mkdtemp(prefix="tokenrun-comparison-")
         self.log = os.path.join(self.folder, "log")
         open(self.log, "w").close()
+        self.serve()
+
+    def serve(self):
         self.master = Redis(self.folder, "master")
         self.replica = Redis(self.folder, "replica")
+        self.servers = (self.master, self.replica)
         self.proxy = Proxy(self.master.port)
-        self.tool, self.runs = tool, []
 
     def node(self, name):
         job = ["sh", "-c", JOB, name, self.log]
-        run = subprocess.Popen(self.tool(self.proxy.port, name, job), start_new_session=True,
+        run = subprocess.Popen(self.tool(self.port(), name, job), start_new_session=True,
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.runs.append(run)
         return run
@@ -116,15 +120,21 @@ class Trial:
             lines = (line.split() for line in log)
             return [float(line[1]) for line in lines if len(line) == 3 and line[0] == name]
 
-    def play(self, fault):
-        if self.tool.settle:
-            self.tool.settle(self.proxy.port)
+    def port(self):
+        return self.proxy.port
+
+    def prepare(self, fault):
         self.replica.cli("replicaof", "127.0.0.1", str(self.master.port))
         until(lambda: "master_link_status:up" in self.replica.cli("info", "replication"))
         # Its last writes are lost in the failover, as asynchronous replication may lose them.
         if fault is failed_over:
             os.kill(self.replica.process.pid, signal.SIGSTOP)
             self.master.cli("client", "kill", "type", "replica")
+
+    def play(self, fault):
+        if self.tool.settle:
+            self.tool.settle(self.port())
+        self.prepare(fault)
         first = self.node("a")
         until(lambda: self.beats("a"))
         self.node("b")
@@ -161,7 +171,7 @@ class Trial:
                     os.kill(int(job), signal.SIGKILL)
                 except ProcessLookupError:
                     pass
-        for server in (self.master, self.replica):
+        for server in self.servers:
             server.process.send_signal(signal.SIGCONT)
             server.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -198,16 +208,19 @@ FAULTS = [("the server is killed and started", killed), ("it freezes for 9 s", f
           ("the wrapper is killed", wrapper_killed), ("it is stopped", wrapper_stopped)]
 
 
-def tokenrun(program):
+def on_two_hosts(program, store, name, job):
     durations = ["--takeover-after=5s", "--heartbeat=1s", "--kill-grace=300ms", "--store-timeout=500ms",
                  "--head-start=100ms", "--keep=0"]
 
+    line = [program, "-q", "-s", store, "-g", "job", "--client-id", name, "--wait", *durations, "--", *job]
+    # As on two hosts: the locks of the other one say nothing.
+    hidden = 'mount -t tmpfs none /var/lib && exec "$0" "$@"'
+    return ["unshare", "-rm", "sh", "-ec", hidden, *line] if name == "b" else line
+
+
+def tokenrun(program):
     def command(port, name, job):
-        line = [program, "-q", "-s", f"redis://127.0.0.1:{port}", "-g", "job", "--client-id", name,
-                "--wait", *durations, "--", *job]
-        # As on two hosts: the locks of the other one say nothing.
-        hidden = 'mount -t tmpfs none /var/lib && exec "$0" "$@"'
-        return ["unshare", "-rm", "sh", "-ec", hidden, *line] if name == "b" else line
+        return on_two_hosts(program, f"redis://127.0.0.1:{port}", name, job)
 
     def settle(port):
         # The servers were started a moment ago, and have forgotten nothing.
@@ -262,15 +275,13 @@ def cronlock(program):
     return command
 
 
-def main():
+def compare(trial, tools, all_faults):
     parser = argparse.ArgumentParser()
-    tools = {"tokenrun": tokenrun, "fredlock": fredlock, "redlock": redlock,
-             "redlock-cli": redlock_cli, "cronlock": cronlock}
     for name in tools:
         parser.add_argument(f"--{name}")
     parser.add_argument("--fault", type=int, help="only this one, from 0")
     asked = parser.parse_args()
-    faults = FAULTS if asked.fault is None else [FAULTS[asked.fault]]
+    faults = all_faults if asked.fault is None else [all_faults[asked.fault]]
     print("| | " + " | ".join(name for name, _ in faults) + " |")
     print("|---" * (len(faults) + 1) + "|")
     for name, tool in tools.items():
@@ -279,12 +290,14 @@ def main():
             continue
         cells = []
         for _, fault in faults:
-            trial = Trial(tool(program))
+            played = trial(tool(program))
             try:
-                cells.append(trial.play(fault))
+                cells.append(played.play(fault))
             finally:
-                trial.close()
+                played.close()
         print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
 
 
-main()
+if __name__ == "__main__":
+    compare(Trial, {"tokenrun": tokenrun, "fredlock": fredlock, "redlock": redlock,
+                    "redlock-cli": redlock_cli, "cronlock": cronlock}, FAULTS)

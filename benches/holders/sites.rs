@@ -21,6 +21,9 @@ mod postgres_server;
 #[allow(dead_code, unused_imports, clippy::panic)]
 #[path = "../../src/store/redis/test_server.rs"]
 mod redis_server;
+#[allow(dead_code, unused_imports, clippy::panic)]
+#[path = "../../src/store/zookeeper/test_server.rs"]
+mod zookeeper_server;
 
 /// How many holders are simulated.
 const SIMULATED: usize = 10_000;
@@ -101,18 +104,24 @@ pub(crate) fn with_each_site(
             simulated: None,
         });
     }
-    if wanted("etcd") {
-        let cluster = etcd_server::Cluster::start(1);
-        let (url, pid) = (cluster.url(), cluster.pid(0));
+    let mut on_cluster = |name, url: String, pid| {
         init(folder, &url);
         hold(&Site {
-            name: "etcd",
+            name,
             direct: url.clone(),
             url,
             servers: vec![Box::new(move || vec![pid])],
             connections: None,
             simulated: None,
         });
+    };
+    if wanted("etcd") {
+        let cluster = etcd_server::Cluster::start(1);
+        on_cluster("etcd", cluster.url(), cluster.pid(0));
+    }
+    if wanted("zookeeper") {
+        let cluster = zookeeper_server::Cluster::start(1);
+        on_cluster("ZooKeeper", cluster.url(), cluster.pid(0));
     }
     if wanted("simulated") {
         let name = "Simulated holders on PostgreSQL, through PgBouncer with 20 connections";
