@@ -7,6 +7,7 @@
 //! their parts, and is escaped in names.
 
 mod entries;
+pub(in crate::store) mod flights;
 mod keys;
 mod marks;
 mod pruning;

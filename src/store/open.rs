@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::checkup::{Check, Tell, directory};
 use super::etcd::settings::Settings as EtcdSettings;
-use super::etcd::{self, EtcdKv, EtcdStore};
+use super::etcd::{self, EtcdStore};
 use super::mysql::{self, MysqlStore};
 use super::net::host::{self, Secret};
 use super::net::options::BadSettings;
@@ -18,7 +18,7 @@ use super::sql::server::SqlStore;
 use super::sqlite::{self, SqliteStore};
 use super::url::StoreUrl;
 use super::zookeeper::settings::Settings as ZkSettings;
-use super::zookeeper::{self, ZkKv, ZkStore};
+use super::zookeeper::{self, ZkStore};
 use super::{Store, StoreError, Tokens as _, Trouble};
 use crate::sys::process;
 use crate::token::{GroupName, Timing};
@@ -285,13 +285,13 @@ fn redis_store(text: &Secret, opening: &Opening<'_>) -> Result<RedisStore, Store
 fn etcd_store(text: &Secret, opening: &Opening<'_>) -> Result<EtcdStore, StoreError> {
     guard_password();
     let settings = settings_of_etcd(text)?;
-    Ok(EtcdStore::new(EtcdKv::new(settings, opening.timeout)))
+    Ok(etcd::store(settings, opening.timeout))
 }
 
 fn zk_store(text: &Secret, opening: &Opening<'_>) -> Result<ZkStore, StoreError> {
     guard_password();
     let settings = settings_of_zk(text)?;
-    Ok(ZkStore::new(ZkKv::new(settings, opening.timeout)))
+    Ok(zookeeper::store(settings, opening.timeout))
 }
 
 fn settings_of_zk(text: &Secret) -> Result<ZkSettings, StoreError> {

@@ -275,26 +275,44 @@ impl Fixture for InRedis {
     }
 }
 
-pub(super) struct InEtcd {
-    url: String,
+/// A cluster, which cannot prove that it has no past.
+pub(super) struct InCluster {
+    /// A store, with this clock.
+    open: Box<dyn Fn(Turned) -> Box<dyn Store> + Send + Sync>,
     clock: Arc<TurnedClock>,
 }
 
-impl InEtcd {
-    pub(super) fn new() -> Self {
+impl InCluster {
+    pub(super) fn of_etcd() -> Self {
+        let url = EtcdCluster::shared().url();
+        Self::new(move |clock| {
+            let settings = EtcdSettings::read(&url, |_| None).unwrap();
+            let kv = EtcdKv::over(settings, Duration::from_secs(10));
+            Box::new(KvStore::new(kv.with_clock(clock)))
+        })
+    }
+
+    pub(super) fn of_zookeeper() -> Self {
+        let url = ZkCluster::shared().url();
+        Self::new(move |clock| {
+            let settings = ZkSettings::read(&url).unwrap();
+            let kv = ZkKv::over(settings, Duration::from_secs(10));
+            Box::new(KvStore::new(kv.with_clock(clock)))
+        })
+    }
+
+    fn new(open: impl Fn(Turned) -> Box<dyn Store> + Send + Sync + 'static) -> Self {
         Self {
-            url: EtcdCluster::shared().url(),
+            open: Box::new(open),
             clock: Arc::new(TurnedClock::new()),
         }
     }
 }
 
-impl Fixture for InEtcd {
+impl Fixture for InCluster {
     fn store(&self) -> Box<dyn Store> {
-        let settings = EtcdSettings::read(&self.url, |_| None).unwrap();
         let clock = Arc::clone(&self.clock);
-        let kv = EtcdKv::new(settings, Duration::from_secs(10));
-        Box::new(EtcdStore::new(kv.with_clock(Arc::new(move || clock.now()))))
+        (self.open)(Arc::new(move || clock.now()))
     }
 
     fn now(&self) -> StoreTime {
@@ -305,43 +323,6 @@ impl Fixture for InEtcd {
         self.clock.set(to);
     }
 
-    /// A cluster cannot prove that it has no past.
-    fn when_new(&self) -> (Served, Doubt) {
-        (Served::NOTHING, Doubt::Unnoted)
-    }
-}
-
-pub(super) struct InZookeeper {
-    url: String,
-    clock: Arc<TurnedClock>,
-}
-
-impl InZookeeper {
-    pub(super) fn new() -> Self {
-        Self {
-            url: ZkCluster::shared().url(),
-            clock: Arc::new(TurnedClock::new()),
-        }
-    }
-}
-
-impl Fixture for InZookeeper {
-    fn store(&self) -> Box<dyn Store> {
-        let settings = ZkSettings::read(&self.url).unwrap();
-        let clock = Arc::clone(&self.clock);
-        let kv = ZkKv::new(settings, Duration::from_secs(10));
-        Box::new(ZkStore::new(kv.with_clock(Arc::new(move || clock.now()))))
-    }
-
-    fn now(&self) -> StoreTime {
-        self.clock.now()
-    }
-
-    fn set_clock(&self, to: StoreTime) {
-        self.clock.set(to);
-    }
-
-    /// An ensemble cannot prove that it has no past.
     fn when_new(&self) -> (Served, Doubt) {
         (Served::NOTHING, Doubt::Unnoted)
     }

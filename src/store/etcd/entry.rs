@@ -1,16 +1,13 @@
 //! Keys and values as they are written: an entry is one key with JSON, and a key for its place in each list. Pure.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use crate::store::kv::written::{Place, Written};
 use crate::store::kv::{Delete, Entry, Part, Put};
 use crate::token::{ClockEpoch, StoreTime};
 
-/// How long what is known serves the next commit of its connection.
-pub(super) const FRESH: Duration = Duration::from_millis(250);
-
-/// How much later a write can be than its stamp says: a reading is in whole seconds, and may be as old as [`FRESH`] by
+/// How much later a write can be than its stamp says: a reading is in whole seconds, and may be as old as
+/// [`crate::store::kv::flights::FRESH`] by
 /// this process's clock, which is up to a tenth slower.
 pub(super) const STEP_MS: i64 = 1_300;
 
@@ -160,6 +157,7 @@ impl Writes {
 mod tests {
     use super::*;
     use crate::store::kv::Fields;
+    use crate::store::kv::flights::FRESH;
     use crate::token::{Stamp, WallTime};
 
     #[test]

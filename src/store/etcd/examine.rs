@@ -5,7 +5,6 @@ mod rules;
 use super::fault::Said;
 use super::link::Link;
 use super::settings::Settings;
-use super::{EtcdKv, EtcdStore};
 use crate::store::checkup::Tell;
 use crate::store::checkup::rules::{Facts, Rule};
 use crate::store::checkup::walk::{self, Ended, Examined};
@@ -91,8 +90,8 @@ impl Examined for Link {
         let allowed = server.ask(async |link| link.may_write().await);
         server.told("rights", allowed)?;
         server.judge("rights");
-        let kv = EtcdKv::new(server.session.settings().clone(), server.limit);
-        server.reads(&mut EtcdStore::new(kv), group);
+        let mut store = super::store(server.session.settings().clone(), server.limit);
+        server.reads(&mut store, group);
         Ok(())
     }
 }

@@ -8,7 +8,7 @@ pub(super) type Fault = fault::Fault<Said>;
 
 /// What a server has said in place of an answer.
 #[derive(Debug)]
-pub(super) enum Said {
+pub(in crate::store) enum Said {
     /// An error, by gRPC's number.
     Answer { code: u32, text: String },
     /// Something else than was asked for.

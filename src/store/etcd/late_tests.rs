@@ -3,9 +3,9 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::EtcdStore;
 use super::settings::Settings;
 use super::test_server::Cluster;
-use super::{EtcdKv, EtcdStore};
 use crate::store::Tokens as _;
 use crate::store::conformance::{claim, version};
 use crate::token::{Claim, GrantKind, Row, Swap, Swapped, swap};
@@ -14,7 +14,7 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 
 fn store(url: &str) -> EtcdStore {
     let settings = Settings::read(url, |_| None).unwrap();
-    let mut store = EtcdStore::new(EtcdKv::new(settings, TIMEOUT));
+    let mut store = super::store(settings, TIMEOUT);
     store.init(TIMEOUT).unwrap();
     store
 }
@@ -52,7 +52,7 @@ fn a_late_grant_is_as_old_as_its_request() {
         return;
     };
     let age = row.age(&reading.now).unwrap();
-    let step = Duration::from_millis(super::STEP_MS.unsigned_abs());
+    let step = Duration::from_millis(super::entry::STEP_MS.unsigned_abs());
     assert!(age + step >= frozen, "{age:?}");
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::clock::{Epoch, Judged, Kept, Mark, Rules, Sight};
-use super::entry::{FRESH, Keys, Now, STEP_MS, Writes, entry};
+use super::entry::{Keys, Now, STEP_MS, Writes, entry};
 use super::fault::{Fault, Said};
 use super::grpc::{Channel, Incoming};
 use super::messages::{
@@ -18,8 +18,9 @@ use super::messages::{
     Watch, WatchCreateRequest, WatchRequest, With,
 };
 use super::settings::Settings;
+use crate::store::kv::flights::{Flights, Known, Read, TRIES, Turned};
 use crate::store::kv::written::Written;
-use crate::store::kv::{Ask, Commit, Committed, Entry, Found, Outcome, Part, Server};
+use crate::store::kv::{Ask, Commit, Committed, Entry, Found, Part, Server, flights};
 use crate::store::net::deadline::{Activity, Deadline};
 use crate::store::net::dial::{Target, connect};
 use crate::store::net::host::{Host, Place};
@@ -37,17 +38,11 @@ const SHORT: usize = 64 * 1024;
 /// How many operations a transaction may have.
 const OPERATIONS: usize = 100;
 
-/// How often a look or a commit starts over.
-const TRIES: usize = 8;
-
 /// The length of the lease that is the clock, in seconds: it never ends.
 const EVER: i64 = 8_000_000_000;
 
 /// A server that does not lead counts up to so much more than was granted.
 const NOT_LED: i64 = 60;
-
-/// How many entries are kept for the next commit.
-const FEW: usize = 32;
 
 /// A store with fewer revisions may be new.
 const MANY: i64 = 10_000;
@@ -55,26 +50,11 @@ const MANY: i64 = 10_000;
 /// How far two readings may differ besides the time between them.
 const SLACK: i64 = 2;
 
-/// A store's session with the servers.
-pub(super) type Session = session::Session<Link>;
-
-/// A clock that a test sets.
-pub(super) type Turned = Arc<dyn Fn() -> StoreTime + Send + Sync>;
-
-/// What is asked of a store.
-pub(super) struct Question<'a> {
-    pub(super) what: What<'a>,
-    pub(super) turned: Option<&'a Turned>,
-}
-
-#[derive(Clone, Copy)]
-pub(super) enum What<'a> {
-    Get(&'a [Ask]),
-    Commit(&'a Commit),
-}
+/// What a look has found.
+type Seen = flights::Seen<Clocked>;
 
 /// An open connection.
-pub(super) struct Link {
+pub(in crate::store) struct Link {
     channel: Channel,
     keys: Keys,
     /// The socket, to be polled; closed with the link.
@@ -82,61 +62,21 @@ pub(super) struct Link {
     pub(super) secured: bool,
     /// The last reading of the clock, and when it came.
     last: Option<(Epoch, i64, Instant)>,
-    /// What is known since the last look.
-    known: Option<Seen>,
-    /// The entries of lists that the last look has found: the next one asks for them at once.
-    listed: Vec<String>,
+    known: Known<Clocked>,
+    /// The announcements of a watch.
+    incoming: Option<Incoming>,
 }
 
-/// An entry as it was read.
-#[derive(Debug, Clone)]
-struct Read {
-    written: Written,
-    number: i64,
-    revision: i64,
-}
-
-/// What a look has found.
+/// The clock of a look.
 #[derive(Clone)]
-struct Seen {
-    asked_at: Instant,
+pub(in crate::store) struct Clocked {
     epoch: Epoch,
     kept: Kept,
     /// The revision of the kept epoch, which a commit compares.
     revision: i64,
     mark: Mark,
-    entries: BTreeMap<String, Read>,
-    now: StoreTime,
     step_ms: i64,
     incarnation: Incarnation,
-}
-
-impl Seen {
-    fn outcome(&self, commit: &Commit) -> Outcome {
-        let version = |key: &str| Some(self.entries.get(key)?.written.version.as_str());
-        commit.outcome(version, &self.now)
-    }
-
-    fn found(self) -> Found {
-        let now = Now {
-            time: &self.now,
-            step_ms: self.step_ms,
-        };
-        let shown = |(key, read): (String, Read)| -> (String, Entry) {
-            (key, entry(read.written, read.number, &now))
-        };
-        Found {
-            entries: self.entries.into_iter().map(shown).collect(),
-            server: Server {
-                incarnation: Some(self.incarnation),
-                durable: true,
-                unnoted: Served::NOTHING,
-                lag: Duration::ZERO,
-            },
-            now: self.now,
-            refuses: None,
-        }
-    }
 }
 
 fn nonsense(what: &str) -> Fault {
@@ -254,16 +194,6 @@ impl Link {
             .collect()
     }
 
-    /// Looks, until the clock is certain.
-    async fn look(&mut self, asked: &[Ask], turned: Option<&Turned>) -> Result<Seen, Fault> {
-        for _ in 0..TRIES {
-            if let Some(seen) = self.try_look(asked, turned).await? {
-                return Ok(seen);
-            }
-        }
-        Err(nonsense("its leaders change all the time"))
-    }
-
     /// `None`: the look starts over.
     async fn try_look(
         &mut self,
@@ -275,7 +205,7 @@ impl Link {
             ["epoch", "last"].map(|name| operation(Request::Range(range(self.keys.own(name)))));
         let mut success: Vec<RequestOp> = own.into_iter().chain(self.reads(asked)).collect();
         if asked.iter().any(|ask| matches!(ask, Ask::Part(_))) {
-            success.extend(self.read_keys(&self.listed, 0));
+            success.extend(self.read_keys(&self.known.listed, 0));
         }
         let txn = TxnRequest {
             success,
@@ -360,14 +290,16 @@ impl Link {
         };
         Ok(Some(Seen {
             asked_at,
-            epoch,
-            kept,
-            revision,
-            mark,
-            entries,
             now,
-            step_ms,
-            incarnation,
+            entries,
+            more: Clocked {
+                epoch,
+                kept,
+                revision,
+                mark,
+                step_ms,
+                incarnation,
+            },
         }))
     }
 
@@ -466,9 +398,7 @@ impl Link {
                 }
             }
         }
-        if !listed.is_empty() {
-            self.listed = listed.into_iter().take(FEW).collect();
-        }
+        self.known.list(listed);
         Ok(Some(entries))
     }
 
@@ -499,158 +429,6 @@ impl Link {
             };
             entries.insert(key.to_owned(), read);
         }
-    }
-
-    /// What was known a moment ago, if a commit that goes by it may succeed: the server compares the revisions.
-    fn known_for(&mut self, commit: &Commit, turned: Option<&Turned>) -> Option<Seen> {
-        let mut seen = self.known.take()?;
-        if seen.asked_at.elapsed() > FRESH {
-            return None;
-        }
-        match turned {
-            Some(turned) => seen.now = turned(),
-            None => seen.now.stamp.wall = wall(),
-        }
-        (seen.outcome(commit) == Outcome::Done).then_some(seen)
-    }
-
-    async fn commit(
-        &mut self,
-        commit: &Commit,
-        turned: Option<&Turned>,
-    ) -> Result<Committed, Fault> {
-        let unread = |fault: Fault| Fault::Said(Said::Unread(Box::new(fault)));
-        let asked: Vec<Ask> = commit
-            .touched()
-            .into_iter()
-            .cloned()
-            .map(Ask::One)
-            .collect();
-        let mut known = self.known_for(commit, turned);
-        for _ in 0..TRIES {
-            let (seen, goes_on) = match known.take() {
-                Some(seen) => (seen, true),
-                None => self.next_look(&asked, turned).await.map_err(unread)?,
-            };
-            let outcome = match seen.outcome(commit) {
-                Outcome::Done if !goes_on => Outcome::Expired,
-                outcome => outcome,
-            };
-            if outcome != Outcome::Done {
-                let then = self.look(&commit.then, turned).await.map_err(unread)?;
-                return Ok(Committed {
-                    outcome,
-                    found: then.found(),
-                });
-            }
-            if let Some(found) = self.write(commit, seen).await? {
-                return Ok(Committed { outcome, found });
-            }
-        }
-        Err(unread(nonsense("what is stored kept changing")))
-    }
-
-    /// A look, and true if the clock has gone on as this process's has, since the last one.
-    async fn next_look(
-        &mut self,
-        asked: &[Ask],
-        turned: Option<&Turned>,
-    ) -> Result<(Seen, bool), Fault> {
-        let seen = self.look(asked, turned).await?;
-        let goes_on = self.last.is_none_or(|(epoch, seconds, at)| {
-            let passed = i64::try_from(at.elapsed().as_secs()).unwrap_or(i64::MAX);
-            let latest = seconds.saturating_add(passed).saturating_add(SLACK);
-            epoch != seen.epoch || (seconds..=latest).contains(&seen.mark.seconds)
-        });
-        self.last = Some((seen.epoch, seen.mark.seconds, Instant::now()));
-        Ok((seen, goes_on))
-    }
-
-    /// The transaction of a commit. `None`: something has changed since the look.
-    async fn write(&mut self, commit: &Commit, mut seen: Seen) -> Result<Option<Found>, Fault> {
-        let mut writes = Writes::default();
-        for it in &commit.puts {
-            let before = seen.entries.get(&it.key).map(|read| &read.written);
-            writes.put(&self.keys, it, before, &seen.now);
-        }
-        for it in &commit.deletes {
-            if let Some(read) = seen.entries.get(&it.key) {
-                writes.delete(&self.keys, it, &read.written);
-            }
-        }
-        writes.removes.retain(|key| !writes.sets.contains_key(key));
-        let mut removes: Vec<RequestOp> = writes.removes.into_iter().map(remove).collect();
-        let room = OPERATIONS.saturating_sub(writes.sets.len() + 5 + commit.then.len());
-        // Old records go ahead: they are of no use to each other.
-        while removes.len() > room {
-            let some = removes.split_off(removes.len() - removes.len().min(OPERATIONS));
-            let txn = TxnRequest {
-                success: some,
-                ..TxnRequest::default()
-            };
-            self.txn(&txn).await?;
-        }
-        let revision = |key: &String| seen.entries.get(key).map_or(0, |read| read.revision);
-        let mut compare: Vec<Compare> = commit
-            .touched()
-            .into_iter()
-            .map(|key| is_at(self.keys.of_entry(key), revision(key)))
-            .collect();
-        compare.push(is_at(self.keys.own("epoch"), seen.revision));
-        // A clock that a test sets does not count in seconds since an election.
-        let until = commit.until.as_ref().filter(|_| seen.step_ms > 0);
-        compare.extend(until.map(|until| self.not_after(until)));
-        let mut success: Vec<RequestOp> = writes
-            .sets
-            .into_iter()
-            .map(|(key, value)| put(key, value))
-            .collect();
-        success.append(&mut removes);
-        success.push(self.raise(Rules::default().marked(seen.kept.mark, seen.mark)));
-        let fence = commit.fence.iter();
-        success.extend(fence.map(|(group, fence)| self.publish(group, *fence)));
-        // Without a look at the queue: that would cost more.
-        let announced = commit.announces.iter();
-        success.extend(announced.map(|it| {
-            let channel = self.keys.own(&format!("rel/{}", it.channel));
-            put(channel, Vec::new())
-        }));
-        let reads = self.reads(&commit.then);
-        let before = success.len();
-        success.extend(reads);
-        let txn = TxnRequest {
-            compare,
-            success,
-            failure: Vec::new(),
-        };
-        let answer = self.txn(&txn).await?;
-        if !answer.succeeded {
-            return Ok(None);
-        }
-        let revision = answer.header.as_ref().map_or(0, |header| header.revision);
-        let found: Vec<RangeResponse> = ranges(answer).skip(before).collect();
-        let entries = self.entries(&commit.then, found, revision).await?;
-        let entries = entries.ok_or_else(|| nonsense("what was written is compacted"))?;
-        for it in &commit.deletes {
-            seen.entries.remove(&it.key);
-        }
-        for (key, written) in writes.entries {
-            let number = seen.entries.get(&key).map_or(revision, |read| read.number);
-            let read = Read {
-                written,
-                number,
-                revision,
-            };
-            seen.entries.insert(key, read);
-        }
-        seen.entries.extend(entries.clone());
-        self.keep(&seen);
-        Ok(Some(Seen { entries, ..seen }.found()))
-    }
-
-    /// Keeps what is known, for the next commit.
-    fn keep(&mut self, seen: &Seen) {
-        self.known = (seen.entries.len() <= FEW).then(|| seen.clone());
     }
 
     /// Refuses a write that arrives so late that another client has noted a later time than it may have.
@@ -696,40 +474,6 @@ impl Link {
             success: Vec::new(),
             failure: vec![put(key, text)],
         }))
-    }
-
-    /// Waits for announcements on a channel.
-    pub(super) async fn watch(&mut self, channel: &str) -> Result<Incoming, Fault> {
-        let key = self.keys.own(&format!("rel/{channel}"));
-        let create = Watch::Create(WatchCreateRequest { key });
-        let request = WatchRequest {
-            request: Some(create),
-        };
-        self.channel
-            .stream("/etcdserverpb.Watch/Watch", &request)
-            .await
-    }
-
-    /// Reads and drops whatever a watch has received. `false`: it is over.
-    pub(super) async fn drain(&mut self, incoming: &mut Incoming) -> bool {
-        for _ in 0..2 {
-            if !self.channel.is_open().await {
-                return false;
-            }
-            let body = &mut incoming.body;
-            loop {
-                let polled =
-                    std::future::poll_fn(|cx| std::task::Poll::Ready(body.poll_data(cx))).await;
-                match polled {
-                    std::task::Poll::Pending => break,
-                    std::task::Poll::Ready(Some(Ok(data))) => {
-                        let _ = body.flow_control().release_capacity(data.len());
-                    }
-                    std::task::Poll::Ready(_) => return false,
-                }
-            }
-        }
-        true
     }
 }
 
@@ -836,8 +580,8 @@ impl session::Link for Link {
             socket: dialled.socket,
             secured: settings.tls.is_some(),
             last: None,
-            known: None,
-            listed: Vec::new(),
+            known: Known::default(),
+            incoming: None,
         };
         if let Some(user) = &settings.user {
             let request = AuthenticateRequest {
@@ -858,35 +602,192 @@ impl session::Link for Link {
     async fn is_alive(&mut self) -> bool {
         self.channel.is_open().await
     }
-
-    async fn quit(&mut self) {}
 }
 
-impl session::Ask<Question<'_>> for Link {
-    async fn ask(
-        &mut self,
-        deadline: Deadline,
-        question: &Question<'_>,
-    ) -> Result<Committed, Fault> {
-        let asking = async {
-            match question.what {
-                What::Commit(commit) => self.commit(commit, question.turned).await,
-                What::Get(asked) => {
-                    let (seen, _) = self.next_look(asked, question.turned).await?;
-                    self.keep(&seen);
-                    let outcome = Outcome::Done;
-                    Ok(Committed {
-                        outcome,
-                        found: seen.found(),
-                    })
-                }
-            }
-        };
-        bound(deadline, Activity::Asking, asking).await
+impl Flights for Link {
+    type More = Clocked;
+
+    const HAS_TICKS: bool = true;
+
+    const STEP: Duration = Duration::from_millis(STEP_MS.unsigned_abs());
+
+    fn known(&mut self) -> &mut Known<Clocked> {
+        &mut self.known
     }
 
-    fn only_reads(question: &Question<'_>) -> bool {
-        matches!(question.what, What::Get(_))
+    fn socket(&self) -> &Arc<OwnedFd> {
+        &self.socket
+    }
+
+    fn unread(fault: Fault) -> Fault {
+        Fault::Said(Said::Unread(Box::new(fault)))
+    }
+
+    fn found(seen: Seen) -> Found {
+        let now = Now {
+            time: &seen.now,
+            step_ms: seen.more.step_ms,
+        };
+        let shown = |(key, read): (String, Read)| -> (String, Entry) {
+            (key, entry(read.written, read.number, &now))
+        };
+        Found {
+            entries: seen.entries.into_iter().map(shown).collect(),
+            server: Server {
+                incarnation: Some(seen.more.incarnation),
+                durable: true,
+                unnoted: Served::NOTHING,
+                lag: Duration::ZERO,
+            },
+            now: seen.now,
+            refuses: None,
+        }
+    }
+
+    async fn look(&mut self, asked: &[Ask], turned: Option<&Turned>) -> Result<Seen, Fault> {
+        for _ in 0..TRIES {
+            if let Some(seen) = self.try_look(asked, turned).await? {
+                return Ok(seen);
+            }
+        }
+        Err(nonsense("its leaders change all the time"))
+    }
+
+    fn goes_on(&mut self, seen: &Seen) -> bool {
+        let Clocked { epoch, mark, .. } = seen.more;
+        let goes_on = self.last.is_none_or(|(last, seconds, at)| {
+            let passed = i64::try_from(at.elapsed().as_secs()).unwrap_or(i64::MAX);
+            let latest = seconds.saturating_add(passed).saturating_add(SLACK);
+            last != epoch || (seconds..=latest).contains(&mark.seconds)
+        });
+        self.last = Some((epoch, mark.seconds, Instant::now()));
+        goes_on
+    }
+
+    /// A stamp is a reading, in whole seconds: [`STEP_MS`] makes up for the time that has passed.
+    fn refresh(now: &mut StoreTime, _passed: Duration) {
+        now.stamp.wall = wall();
+    }
+
+    async fn write(
+        &mut self,
+        commit: &Commit,
+        mut seen: Seen,
+        _turned: Option<&Turned>,
+    ) -> Result<Option<Found>, Fault> {
+        let mut writes = Writes::default();
+        for it in &commit.puts {
+            let before = seen.entries.get(&it.key).map(|read| &read.written);
+            writes.put(&self.keys, it, before, &seen.now);
+        }
+        for it in &commit.deletes {
+            if let Some(read) = seen.entries.get(&it.key) {
+                writes.delete(&self.keys, it, &read.written);
+            }
+        }
+        writes.removes.retain(|key| !writes.sets.contains_key(key));
+        let mut removes: Vec<RequestOp> = writes.removes.into_iter().map(remove).collect();
+        let room = OPERATIONS.saturating_sub(writes.sets.len() + 5 + commit.then.len());
+        // Old records go ahead: they are of no use to each other.
+        while removes.len() > room {
+            let some = removes.split_off(removes.len() - removes.len().min(OPERATIONS));
+            let txn = TxnRequest {
+                success: some,
+                ..TxnRequest::default()
+            };
+            self.txn(&txn).await?;
+        }
+        let revision = |key: &String| seen.entries.get(key).map_or(0, |read| read.revision);
+        let mut compare: Vec<Compare> = commit
+            .touched()
+            .into_iter()
+            .map(|key| is_at(self.keys.of_entry(key), revision(key)))
+            .collect();
+        compare.push(is_at(self.keys.own("epoch"), seen.more.revision));
+        // A clock that a test sets does not count in seconds since an election.
+        let until = commit.until.as_ref().filter(|_| seen.more.step_ms > 0);
+        compare.extend(until.map(|until| self.not_after(until)));
+        let mut success: Vec<RequestOp> = writes
+            .sets
+            .into_iter()
+            .map(|(key, value)| put(key, value))
+            .collect();
+        success.append(&mut removes);
+        success.push(self.raise(Rules::default().marked(seen.more.kept.mark, seen.more.mark)));
+        let fence = commit.fence.iter();
+        success.extend(fence.map(|(group, fence)| self.publish(group, *fence)));
+        // Without a look at the queue: that would cost more.
+        let announced = commit.announces.iter();
+        success.extend(announced.map(|it| {
+            let channel = self.keys.own(&format!("rel/{}", it.channel));
+            put(channel, Vec::new())
+        }));
+        let reads = self.reads(&commit.then);
+        let before = success.len();
+        success.extend(reads);
+        let txn = TxnRequest {
+            compare,
+            success,
+            failure: Vec::new(),
+        };
+        let answer = self.txn(&txn).await?;
+        if !answer.succeeded {
+            return Ok(None);
+        }
+        let revision = answer.header.as_ref().map_or(0, |header| header.revision);
+        let found: Vec<RangeResponse> = ranges(answer).skip(before).collect();
+        let entries = self.entries(&commit.then, found, revision).await?;
+        let entries = entries.ok_or_else(|| nonsense("what was written is compacted"))?;
+        for it in &commit.deletes {
+            seen.entries.remove(&it.key);
+        }
+        for (key, written) in writes.entries {
+            let number = seen.entries.get(&key).map_or(revision, |read| read.number);
+            let read = Read {
+                written,
+                number,
+                revision,
+            };
+            seen.entries.insert(key, read);
+        }
+        seen.entries.extend(entries.clone());
+        self.known.keep(&seen);
+        Ok(Some(Self::found(Seen { entries, ..seen })))
+    }
+
+    async fn watch(&mut self, channel: &str) -> Result<(), Fault> {
+        let key = self.keys.own(&format!("rel/{channel}"));
+        let create = Watch::Create(WatchCreateRequest { key });
+        let request = WatchRequest {
+            request: Some(create),
+        };
+        let path = "/etcdserverpb.Watch/Watch";
+        self.incoming = Some(self.channel.stream(path, &request).await?);
+        Ok(())
+    }
+
+    async fn drain(&mut self) -> bool {
+        let Some(incoming) = &mut self.incoming else {
+            return true;
+        };
+        for _ in 0..2 {
+            if !self.channel.is_open().await {
+                return false;
+            }
+            let body = &mut incoming.body;
+            loop {
+                let polled =
+                    std::future::poll_fn(|cx| std::task::Poll::Ready(body.poll_data(cx))).await;
+                match polled {
+                    std::task::Poll::Pending => break,
+                    std::task::Poll::Ready(Some(Ok(data))) => {
+                        let _ = body.flow_control().release_capacity(data.len());
+                    }
+                    std::task::Poll::Ready(_) => return false,
+                }
+            }
+        }
+        true
     }
 }
 

@@ -5,7 +5,6 @@ mod rules;
 use super::fault::Said;
 use super::link::Link;
 use super::settings::Settings;
-use super::{ZkKv, ZkStore};
 use crate::store::checkup::Tell;
 use crate::store::checkup::rules::{Facts, Rule};
 use crate::store::checkup::walk::{self, Ended, Examined};
@@ -24,11 +23,7 @@ pub fn examine(
     group: Option<&GroupName>,
     tell: &mut Tell<'_>,
 ) {
-    let session_ms = i32::try_from(timing.store_timeout.as_millis()).unwrap_or(i32::MAX);
-    let settings = Settings {
-        session_ms,
-        ..settings.clone()
-    };
+    let settings = settings.clone().with_session(timing.store_timeout);
     walk::examine::<Link>(&settings, timing, group, tell);
 }
 
@@ -85,8 +80,8 @@ impl Examined for Link {
         let open = server.told("rights", open)?;
         server.facts.flag("open", open);
         server.judge("rights");
-        let kv = ZkKv::new(server.session.settings().clone(), server.limit);
-        server.reads(&mut ZkStore::new(kv), group);
+        let mut store = super::store(server.session.settings().clone(), server.limit);
+        server.reads(&mut store, group);
         Ok(())
     }
 }

@@ -9,7 +9,7 @@ pub(super) type Fault = fault::Fault<Said>;
 
 /// What a server has said in place of an answer.
 #[derive(Debug)]
-pub(super) enum Said {
+pub(in crate::store) enum Said {
     /// A request failed, by ZooKeeper's code; on this node.
     Failed { code: i32, path: String },
     /// It gave no session.

@@ -11,8 +11,9 @@ use super::fault::{Fault, Said};
 use super::settings::Settings;
 use super::tree::{Tree, buckets, keys};
 use super::wire::{In, Part as Answered, Request, Stat, code};
+use crate::store::kv::flights::{Flights, Known, Read, TRIES, Turned};
 use crate::store::kv::written::{Place, Written};
-use crate::store::kv::{Ask, Commit, Committed, Entry, Found, Outcome, Part, Server};
+use crate::store::kv::{Ask, Commit, Committed, Delete, Entry, Found, Part, Server, flights};
 use crate::store::net::deadline::{Activity, Deadline};
 use crate::store::net::dial::{Target, connect};
 use crate::store::net::host::{Host, Place as HostPlace};
@@ -21,20 +22,11 @@ use crate::store::net::verified_tls::secure;
 use crate::sys::random;
 use crate::token::{ClockEpoch, Incarnation, Served, Stamp, StoreTime, WallTime};
 
-/// How often a look or a commit starts over.
-const TRIES: usize = 8;
-
 /// How many old entries one transaction removes.
 const MOST_REMOVED: usize = 100;
 
 /// How many buckets of a list are read at first, and by how much more each time.
 const BUCKETS: usize = 8;
-
-/// How long what is known serves the next commit of its connection.
-const FRESH: Duration = Duration::from_millis(250);
-
-/// How many entries are kept for the next commit.
-const FEW: usize = 32;
 
 /// A session is used for this part of the time that it lives without a word; then it ends by itself.
 const PART_OF_SESSION: u32 = 2;
@@ -42,62 +34,28 @@ const PART_OF_SESSION: u32 = 2;
 /// The right to change a node's data.
 const WRITES: i32 = 2;
 
-/// A store's session with the servers.
-pub(super) type Session = session::Session<Link>;
-
-/// A clock that a test sets.
-pub(super) type Turned = Arc<dyn Fn() -> StoreTime + Send + Sync>;
-
-/// What is asked of a store.
-pub(super) struct Question<'a> {
-    pub(super) what: What<'a>,
-    pub(super) turned: Option<&'a Turned>,
-}
-
-#[derive(Clone, Copy)]
-pub(super) enum What<'a> {
-    Get(&'a [Ask]),
-    Commit(&'a Commit),
-}
+/// What a look has found.
+type Seen = flights::Seen<Now>;
 
 /// An open connection.
-pub(super) struct Link {
+pub(in crate::store) struct Link {
     pub(super) channel: Channel,
     pub(super) tree: Tree,
     /// The socket, to be polled; closed with the link.
     pub(super) socket: Arc<OwnedFd>,
     pub(super) secured: bool,
-    /// What is known since the last look.
-    known: Option<Seen>,
-    /// The entries of lists that the last look has found: the next one asks for them at once.
-    listed: Vec<String>,
-}
-
-/// An entry as it was read. Its text has its stamp, also where the server keeps it.
-#[derive(Debug, Clone)]
-struct Read {
-    written: Written,
-    number: i64,
-    version: i32,
+    known: Known<Now>,
 }
 
 /// The time of a look, and the transaction that it was.
 #[derive(Debug, Clone)]
-struct Now {
+pub(in crate::store) struct Now {
     time: StoreTime,
     transaction: i64,
     /// The store's id, which its first client has drawn.
     id: String,
     /// A test sets the clock.
     is_turned: bool,
-}
-
-/// What a look has found.
-#[derive(Debug, Clone)]
-struct Seen {
-    asked_at: Instant,
-    now: Now,
-    entries: BTreeMap<String, Read>,
 }
 
 impl Now {
@@ -126,7 +84,7 @@ impl Now {
         Read {
             written,
             number: stat.created,
-            version: stat.version,
+            revision: stat.version.into(),
         }
     }
 }
@@ -138,36 +96,6 @@ fn time_of(stat: &Stat, id: &str) -> StoreTime {
             tick_ms: stat.at_ms,
             wall: WallTime(stat.at_ms),
         },
-    }
-}
-
-impl Seen {
-    fn outcome(&self, commit: &Commit) -> Outcome {
-        let version = |key: &str| Some(self.entries.get(key)?.written.version.as_str());
-        commit.outcome(version, &self.now.time)
-    }
-
-    fn found(self) -> Found {
-        let entry = |(key, read): (String, Read)| -> Option<(String, Entry)> {
-            let entry = Entry {
-                version: read.written.version,
-                stamp: read.written.stamp?.into(),
-                number: read.number,
-                fields: read.written.fields,
-            };
-            Some((key, entry))
-        };
-        Found {
-            entries: self.entries.into_iter().filter_map(entry).collect(),
-            now: self.now.time,
-            server: Server {
-                incarnation: Some(Incarnation(self.now.id)),
-                durable: true,
-                unnoted: Served::NOTHING,
-                lag: Duration::ZERO,
-            },
-            refuses: None,
-        }
     }
 }
 
@@ -192,16 +120,6 @@ struct Step {
 }
 
 impl Link {
-    /// Looks, until the store is there.
-    async fn look(&mut self, asked: &[Ask], turned: Option<&Turned>) -> Result<Seen, Fault> {
-        for _ in 0..TRIES {
-            if let Some(seen) = self.try_look(asked, turned).await? {
-                return Ok(seen);
-            }
-        }
-        Err(nonsense("its nodes come and go"))
-    }
-
     /// `None`: the store was made, and the look starts over.
     async fn try_look(
         &mut self,
@@ -213,7 +131,7 @@ impl Link {
         requests.extend(self.reads(asked));
         let lists = asked.iter().any(|ask| matches!(ask, Ask::Part(_)));
         let guessed = if lists {
-            self.listed.clone()
+            self.known.listed.clone()
         } else {
             Vec::new()
         };
@@ -242,8 +160,9 @@ impl Link {
         let entries = self.entries(asked, first, known, &now).await?;
         Ok(Some(Seen {
             asked_at,
-            now,
+            now: now.time.clone(),
             entries,
+            more: now,
         }))
     }
 
@@ -335,9 +254,7 @@ impl Link {
                 }
             }
         }
-        if !listed.is_empty() {
-            self.listed = listed.into_iter().take(FEW).collect();
-        }
+        self.known.list(listed);
         Ok(entries)
     }
 
@@ -365,60 +282,6 @@ impl Link {
         }
     }
 
-    /// What was known a moment ago, if a commit that goes by it may succeed: the server compares the versions.
-    fn known_for(&mut self, commit: &Commit, turned: Option<&Turned>) -> Option<Seen> {
-        let mut seen = self.known.take()?;
-        let passed = seen.asked_at.elapsed();
-        if passed > FRESH {
-            return None;
-        }
-        seen.now.time = match turned {
-            Some(turned) => turned(),
-            None => seen.now.time.plus(passed),
-        };
-        // What was not read is taken to be absent, which no request compares for an entry that is to be removed.
-        let mut removed = commit.deletes.iter();
-        let is_known = removed.all(|it| seen.entries.contains_key(&it.key));
-        (is_known && seen.outcome(commit) == Outcome::Done).then_some(seen)
-    }
-
-    fn keep(&mut self, seen: &Seen) {
-        self.known = (seen.entries.len() <= FEW).then(|| seen.clone());
-    }
-
-    async fn commit(
-        &mut self,
-        commit: &Commit,
-        turned: Option<&Turned>,
-    ) -> Result<Committed, Fault> {
-        let unread = |fault: Fault| Fault::Said(Said::Unread(Box::new(fault)));
-        let asked: Vec<Ask> = commit
-            .touched()
-            .into_iter()
-            .cloned()
-            .map(Ask::One)
-            .collect();
-        let mut known = self.known_for(commit, turned);
-        for _ in 0..TRIES {
-            let seen = match known.take() {
-                Some(seen) => seen,
-                None => self.look(&asked, turned).await.map_err(unread)?,
-            };
-            let outcome = seen.outcome(commit);
-            if outcome != Outcome::Done {
-                let then = self.look(&commit.then, turned).await.map_err(unread)?;
-                return Ok(Committed {
-                    outcome,
-                    found: then.found(),
-                });
-            }
-            if let Some(found) = self.write(commit, seen, turned).await? {
-                return Ok(Committed { outcome, found });
-            }
-        }
-        Err(unread(nonsense("what is stored kept changing")))
-    }
-
     /// The requests of a commit, and the entries as they are then, without the server's stamps.
     fn steps(&self, commit: &Commit, seen: &Seen) -> (Vec<Step>, BTreeMap<String, Written>) {
         let (mut steps, mut after) = (Vec::new(), BTreeMap::new());
@@ -430,14 +293,17 @@ impl Link {
         };
         for key in commit.touched() {
             let path = self.tree.entry(key);
-            let version = seen.entries.get(key).map(|read| read.version);
+            let version = seen
+                .entries
+                .get(key)
+                .map(|read| i32::try_from(read.revision).unwrap_or(-1));
             let put = commit.puts.iter().find(|it| it.key == *key);
             let is_removed = commit.deletes.iter().any(|it| it.key == *key);
             let data = put.map(|put| {
                 let before = seen.entries.get(key).map(|read| &read.written);
-                let mut written = Written::over(before, put, &seen.now.time).0;
+                let mut written = Written::over(before, put, &seen.now).0;
                 // The server stamps it.
-                if (put.stamps || before.is_none()) && !seen.now.is_turned {
+                if (put.stamps || before.is_none()) && !seen.more.is_turned {
                     written.stamp = None;
                 }
                 let data = written.json();
@@ -486,7 +352,7 @@ impl Link {
         };
         for put in &commit.puts {
             let before = seen.entries.get(&put.key).map(|read| &read.written);
-            for Place { list, rank, before } in Written::over(before, put, &seen.now.time).1 {
+            for Place { list, rank, before } in Written::over(before, put, &seen.now).1 {
                 if before != Some(rank) {
                     place(true, &list, rank, &put.key);
                     if let Some(old) = before {
@@ -504,54 +370,32 @@ impl Link {
         (steps, after)
     }
 
-    /// The transaction of a commit. `None`: something has changed since the look.
-    async fn write(
+    /// One transaction, with the store's time at its end, and more requests behind it. Returns the answers to the steps and
+    /// to the other requests. `None`: an entry has changed since the look.
+    async fn transact(
         &mut self,
-        commit: &Commit,
-        mut seen: Seen,
-        turned: Option<&Turned>,
-    ) -> Result<Option<Found>, Fault> {
-        let (mut steps, after) = self.steps(commit, &seen);
-        let then = self.reads(&commit.then);
-        for _ in 0..MOST_REMOVED {
+        steps: &mut Vec<Step>,
+        more: &[Request],
+    ) -> Result<Option<(Vec<Answered>, Vec<Reply>)>, Fault> {
+        // Each try mends one step.
+        for _ in 0..=3 * MOST_REMOVED {
             let all = steps.iter().map(|step| step.request.clone());
             let mut requests = vec![Request::Multi(all.chain([self.write_now()]).collect())];
-            // Without a waiter there is no such node, and no harm.
-            let announced = commit.announces.iter();
-            requests.extend(announced.map(|it| Request::Set {
-                path: self.tree.channel(&it.channel),
-                data: Vec::new(),
-                version: None,
-            }));
-            let before = requests.len();
-            requests.extend(then.iter().cloned());
-            let replies = self.channel.flight(&requests).await?;
-            let (Some(request), Some(reply)) = (requests.first(), replies.first()) else {
+            requests.extend(more.iter().cloned());
+            let mut replies = self.channel.flight(&requests).await?.into_iter();
+            let (Some(request), Some(reply)) = (requests.first(), replies.next()) else {
                 return Err(nonsense("a reply is missing"));
             };
             let parts = reply.found(request, In::parts)?;
             let parts = parts.ok_or_else(|| nonsense("a transaction without a node"))?;
             let is_cause = |part: &Answered| matches!(part, Answered::Failed(code) if *code != 0);
-            if let Some(at) = parts.iter().position(is_cause) {
-                if self.mend(&mut steps, at, &parts).await? {
-                    continue;
-                }
-                return Ok(None);
+            match parts.iter().position(is_cause) {
+                None => return Ok(Some((parts, replies.collect()))),
+                Some(at) if self.mend(steps, at, &parts).await? => {}
+                Some(_) => return Ok(None),
             }
-            let Some(Answered::Set(stat)) = parts.last() else {
-                return Err(nonsense("a transaction without its time"));
-            };
-            let now = Now::new(stat, &seen.now.id, turned);
-            let both: Vec<_> = requests.iter().zip(&replies).skip(before).collect();
-            let known = BTreeMap::new();
-            let entries = self.entries(&commit.then, &both, known, &now).await?;
-            seen.now = now;
-            self.learn(commit, &mut seen, after, &steps, &parts);
-            seen.entries.extend(entries.clone());
-            self.keep(&seen);
-            return Ok(Some(Seen { entries, ..seen }.found()));
         }
-        Ok(None)
+        Err(nonsense("its nodes come and go"))
     }
 
     /// Notes what a transaction has made of the entries.
@@ -567,7 +411,7 @@ impl Link {
             seen.entries.remove(&it.key);
         }
         for (key, mut written) in after {
-            written.stamp.get_or_insert((&seen.now.time).into());
+            written.stamp.get_or_insert((&seen.now).into());
             let path = self.tree.entry(&key);
             let mut both = steps.iter().zip(parts);
             let set = both.find_map(|(step, part)| match part {
@@ -579,7 +423,7 @@ impl Link {
             let read = Read {
                 written,
                 number,
-                version: set.map_or(0, |stat| stat.version),
+                revision: set.map_or(0, |stat| stat.version.into()),
             };
             seen.entries.insert(key, read);
         }
@@ -618,28 +462,10 @@ impl Link {
         }
     }
 
-    /// Removes old entries ahead of a commit that has too many: they are of no use to each other.
-    async fn remove_ahead(
-        &mut self,
-        commit: &Commit,
-        turned: Option<&Turned>,
-    ) -> Result<(), Fault> {
-        let kept = commit.deletes.len().min(MOST_REMOVED);
-        for some in commit.deletes[kept..].chunks(MOST_REMOVED) {
-            let part = Commit {
-                deletes: some.to_vec(),
-                until: commit.until.clone(),
-                ..Commit::default()
-            };
-            self.commit(&part, turned).await?;
-        }
-        Ok(())
-    }
-
     /// The store's id and time.
     pub(super) async fn now(&mut self) -> Result<(String, i64), Fault> {
         let seen = self.look(&[], None).await?;
-        Ok((seen.now.id, seen.now.time.stamp.tick_ms))
+        Ok((seen.more.id, seen.now.stamp.tick_ms))
     }
 
     /// The number of servers; 0: it is not told.
@@ -669,25 +495,8 @@ impl Link {
             .any(|(rights, scheme, _)| *scheme == "world" && rights & WRITES != 0))
     }
 
-    /// Waits for announcements on a channel.
-    pub(super) async fn watch(&mut self, channel: &str) -> Result<(), Fault> {
-        let path = self.tree.channel(channel);
-        let requests = [
-            Request::Create {
-                path: path.clone(),
-                data: Vec::new(),
-            },
-            Request::Watch { path },
-        ];
-        let replies = self.channel.flight(&requests).await?;
-        match (replies.last(), requests.last()) {
-            (Some(reply), Some(request)) if reply.error != 0 => Err(failed(reply.error, request)),
-            _ => Ok(()),
-        }
-    }
-
     /// True while the session is used so often that it lives.
-    pub(super) fn lives(&self) -> bool {
+    fn lives(&self) -> bool {
         let lives_ms = self.channel.lives_ms.unwrap_or_default();
         let lives = Duration::from_millis(u64::try_from(lives_ms).unwrap_or_default());
         self.channel.heard_at.elapsed() < lives / PART_OF_SESSION
@@ -722,8 +531,7 @@ impl session::Link for Link {
             tree: Tree::new(&settings.path),
             socket: dialled.socket,
             secured: settings.tls.is_some(),
-            known: None,
-            listed: Vec::new(),
+            known: Known::default(),
         };
         if !may_defer {
             bound(deadline, Activity::LoggingIn, link.channel.greet()).await?;
@@ -740,37 +548,141 @@ impl session::Link for Link {
     }
 }
 
-impl session::Ask<Question<'_>> for Link {
-    async fn ask(
-        &mut self,
-        deadline: Deadline,
-        question: &Question<'_>,
-    ) -> Result<Committed, Fault> {
-        let turned = question.turned;
-        let asking = async {
-            match question.what {
-                What::Commit(commit) if commit.deletes.len() > MOST_REMOVED => {
-                    Box::pin(self.remove_ahead(commit, turned)).await?;
-                    let mut commit = commit.clone();
-                    commit.deletes.truncate(MOST_REMOVED);
-                    self.commit(&commit, turned).await
-                }
-                What::Commit(commit) => self.commit(commit, turned).await,
-                What::Get(asked) => {
-                    let seen = self.look(asked, turned).await?;
-                    self.keep(&seen);
-                    Ok(Committed {
-                        outcome: Outcome::Done,
-                        found: seen.found(),
-                    })
-                }
-            }
-        };
-        bound(deadline, Activity::Asking, asking).await
+impl Flights for Link {
+    type More = Now;
+
+    const HAS_TICKS: bool = false;
+
+    const STEP: Duration = Duration::ZERO;
+
+    fn known(&mut self) -> &mut Known<Now> {
+        &mut self.known
     }
 
-    fn only_reads(question: &Question<'_>) -> bool {
-        matches!(question.what, What::Get(_))
+    fn socket(&self) -> &Arc<OwnedFd> {
+        &self.socket
+    }
+
+    fn unread(fault: Fault) -> Fault {
+        Fault::Said(Said::Unread(Box::new(fault)))
+    }
+
+    fn found(seen: Seen) -> Found {
+        let entry = |(key, read): (String, Read)| -> Option<(String, Entry)> {
+            let entry = Entry {
+                version: read.written.version,
+                stamp: read.written.stamp?.into(),
+                number: read.number,
+                fields: read.written.fields,
+            };
+            Some((key, entry))
+        };
+        Found {
+            entries: seen.entries.into_iter().filter_map(entry).collect(),
+            now: seen.now,
+            server: Server {
+                incarnation: Some(Incarnation(seen.more.id)),
+                durable: true,
+                unnoted: Served::NOTHING,
+                lag: Duration::ZERO,
+            },
+            refuses: None,
+        }
+    }
+
+    async fn look(&mut self, asked: &[Ask], turned: Option<&Turned>) -> Result<Seen, Fault> {
+        for _ in 0..TRIES {
+            if let Some(seen) = self.try_look(asked, turned).await? {
+                return Ok(seen);
+            }
+        }
+        Err(nonsense("its nodes come and go"))
+    }
+
+    /// What was not read is taken to be absent, which no request compares for an entry that is to be removed.
+    fn serves(seen: &Seen, commit: &Commit) -> bool {
+        let mut removed = commit.deletes.iter();
+        removed.all(|it| seen.entries.contains_key(&it.key))
+    }
+
+    fn refresh(now: &mut StoreTime, passed: Duration) {
+        *now = now.plus(passed);
+    }
+
+    async fn write(
+        &mut self,
+        commit: &Commit,
+        mut seen: Seen,
+        turned: Option<&Turned>,
+    ) -> Result<Option<Found>, Fault> {
+        // Old records go ahead: they are of no use to each other.
+        let (last, ahead) = commit
+            .deletes
+            .split_at(commit.deletes.len().min(MOST_REMOVED));
+        let part = |deletes: &[Delete], of: &Commit| Commit {
+            deletes: deletes.to_vec(),
+            ..of.clone()
+        };
+        for some in ahead.chunks(MOST_REMOVED) {
+            let (mut steps, _) = self.steps(&part(some, &Commit::default()), &seen);
+            if self.transact(&mut steps, &[]).await?.is_none() {
+                return Ok(None);
+            }
+        }
+        let commit = &part(last, commit);
+        let (mut steps, after) = self.steps(commit, &seen);
+        // Without a waiter there is no such node, and no harm.
+        let announced = commit.announces.iter().map(|it| Request::Set {
+            path: self.tree.channel(&it.channel),
+            data: Vec::new(),
+            version: None,
+        });
+        let mut more: Vec<Request> = announced.collect();
+        let before = more.len();
+        more.extend(self.reads(&commit.then));
+        let Some((parts, replies)) = self.transact(&mut steps, &more).await? else {
+            return Ok(None);
+        };
+        let Some(Answered::Set(stat)) = parts.last() else {
+            return Err(nonsense("a transaction without its time"));
+        };
+        let now = Now::new(stat, &seen.more.id, turned);
+        let both: Vec<_> = more.iter().zip(&replies).skip(before).collect();
+        let known = BTreeMap::new();
+        let entries = self.entries(&commit.then, &both, known, &now).await?;
+        seen.now = now.time.clone();
+        seen.more = now;
+        self.learn(commit, &mut seen, after, &steps, &parts);
+        seen.entries.extend(entries.clone());
+        self.known.keep(&seen);
+        Ok(Some(Self::found(Seen { entries, ..seen })))
+    }
+
+    async fn watch(&mut self, channel: &str) -> Result<(), Fault> {
+        let path = self.tree.channel(channel);
+        let requests = [
+            Request::Create {
+                path: path.clone(),
+                data: Vec::new(),
+            },
+            Request::Watch { path },
+        ];
+        let replies = self.channel.flight(&requests).await?;
+        match (replies.last(), requests.last()) {
+            (Some(reply), Some(request)) if reply.error != 0 => Err(failed(reply.error, request)),
+            _ => Ok(()),
+        }
+    }
+
+    async fn drain(&mut self) -> bool {
+        self.channel.drain().await
+    }
+
+    async fn stay(&mut self) -> Result<(), Fault> {
+        if !self.lives() {
+            self.channel.flight(&[Request::Ping]).await?;
+        }
+        Ok(())
     }
 }
 

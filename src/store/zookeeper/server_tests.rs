@@ -3,22 +3,20 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::ZkStore;
+use super::link::Link;
 use super::settings::Settings;
 use super::test_server::Cluster;
 use super::wire::Request;
-use super::{ZkKv, ZkStore};
 use crate::store::conformance::{claim, version};
+use crate::store::net::session::Session;
 use crate::store::{Queue as _, Tokens as _};
 use crate::token::{Claim, GrantKind, Swap, Swapped, Waiter, swap};
 
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-fn kv(url: &str) -> ZkKv {
-    ZkKv::new(Settings::read(url).unwrap(), TIMEOUT)
-}
-
 fn store(url: &str) -> ZkStore {
-    let mut store = ZkStore::new(kv(url));
+    let mut store = super::store(Settings::read(url).unwrap(), TIMEOUT);
     store.init(TIMEOUT).unwrap();
     store
 }
@@ -33,8 +31,9 @@ fn grant_of(store: &mut ZkStore, claim: &Claim, n: u64) -> Swap {
 
 /// Removes a node as an administrator does by hand.
 fn remove(url: &str, path: impl FnOnce(&super::tree::Tree) -> String) {
-    let mut kv = kv(url);
-    let removed = kv.session.run(TIMEOUT, async |session, deadline| {
+    let settings = Settings::read(url).unwrap().with_session(TIMEOUT);
+    let mut session = Session::<Link>::new(settings);
+    let removed = session.run(TIMEOUT, async |session, deadline| {
         let mut link = session.first_link(deadline).await?;
         let path = path(&link.tree);
         let version = None;

@@ -2,6 +2,8 @@
 //!
 //! `zk://[user:password@]host[:port][,host[:port]…][/path]`, `zks://` for TLS.
 
+use std::time::Duration;
+
 use crate::store::net::address::{Address, BadAddress};
 use crate::store::net::host::{self, Host, Secret, Servers};
 use crate::store::net::verified_tls::TlsFiles;
@@ -57,6 +59,12 @@ impl Settings {
         let password = address.password.map(Secret);
         settings.servers.set_password(password.as_ref());
         Ok(settings)
+    }
+
+    /// The settings for calls of this length: their sessions live for as long.
+    pub(super) fn with_session(self, timeout: Duration) -> Self {
+        let session_ms = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX);
+        Self { session_ms, ..self }
     }
 
     /// True if a password is given.
