@@ -55,7 +55,7 @@ complete -c tokenrun -n "__fish_tokenrun_needs_command" -l log-format -d 'The fo
 json\t'One JSON object per line'"
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l client-id -d 'The name of this node [default: $CLIENT_ID, else the host name]' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l expected -d 'The client that gets the token first; recorded when the group is first used [default: none: the first client that comes gets the token]' -r
-complete -c tokenrun -n "__fish_tokenrun_needs_command" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_needs_command" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, zk://host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -l move-on-failure -d 'After a failed run, let another client run the job next'
@@ -92,7 +92,7 @@ complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "man" -d 'Write the m
 complete -c tokenrun -n "__fish_tokenrun_needs_command" -a "help" -d 'Explain a command or a topic: exit-codes, environment, json, configuration, options, metrics'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -s g -l group -d 'Only this group, or the groups that match a pattern such as \'etl-*\'; can be repeated' -r -f -a "(__fish_tokenrun_groups)"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l client -d 'Only groups that this client has, is expected to have, gets next or waits for' -r -f -a "(__fish_tokenrun_clients)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, zk://host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l state -d 'Only groups in one of these states' -r -f -a "running\t''
@@ -115,7 +115,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l json -d 'An
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -l exit-code -d 'Exit with 1 if a group is in trouble: its last run was no success, or its holder is silent'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand status" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -s g -l group -d 'Only this group, or the groups that match a pattern such as \'etl-*\'; can be repeated' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, zk://host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -l color -d 'When to show colours; auto: on a terminal, unless NO_COLOR is set' -r -f -a "auto\t'On a terminal, unless the environment says otherwise'
@@ -143,14 +143,14 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand history" -s h -l help 
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand output" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand output" -l run -d 'The run with this fencing token, as history shows it [default: the newest run with stored output]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand output" -l at -d 'The run that went on at this time, or the last one before it: 02:00, \'yesterday 02:00\', 12h (ago)' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand output" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand output" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, zk://host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand output" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand output" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand output" -l failed -d 'The newest run whose job failed, was killed or timed out; with --at the newest until then'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand output" -l json -d 'An array with one JSON object instead of the plain output'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand output" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, zk://host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -l client-id -d 'Explain it for this client [default: $CLIENT_ID, else the host name]' -r
@@ -162,7 +162,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -l utc -d 'Ti
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -l json -d 'An array of one JSON object instead of sentences'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand explain" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -s g -l group -d 'The group, or a pattern such as \'etl-*\'; can be repeated' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, zk://host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand check" -l for -d 'The lease must be good for this much longer [default: 0]' -r
@@ -191,7 +191,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l log-format -d
 json\t'One JSON object per line'"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l client-id -d 'The name of this node [default: $CLIENT_ID, else the host name]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l expected -d 'The client that gets the token first; recorded when the group is first used [default: none: the first client that comes gets the token]' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, zk://host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -s q -l quiet -d 'Print only what is wrong; twice: print nothing'
@@ -199,7 +199,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -s v -l verbose 
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -l failback -d 'If this node is the expected client, take the token back when it is idle'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand hold" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -s g -l group -d 'The group, or a pattern such as \'etl-*\'; can be repeated' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, zk://host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -l reason -d 'The reason, which is recorded and shown in history' -r
@@ -214,7 +214,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -s q -l quiet -
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -s v -l verbose -d 'Print every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand pause" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -s g -l group -d 'The group, or a pattern such as \'etl-*\'; can be repeated' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, zk://host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -l reason -d 'The reason, which is recorded and shown in history' -r
@@ -229,7 +229,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -s v -l verbos
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -l force -d 'End the pauses of other operators too; without it, resuming several groups leaves those'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand resume" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -s g -l group -d 'The group, or a pattern such as \'etl-*\'; can be repeated' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, zk://host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -l reason -d 'The reason, which is recorded and shown in history' -r
@@ -247,7 +247,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -l any -d 'Any o
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -l when-idle -d 'Only hand it off: the client gets the token next, when it is idle; a running job goes on'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand move" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, zk://host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -l reason -d 'The reason, which is recorded and shown in history' -r
@@ -259,7 +259,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -s v -l verbos
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -l clear -d 'Expect no client'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand expect" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -s g -l group -d 'The group, or a pattern such as \'etl-*\'; can be repeated' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, zk://host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -l reason -d 'The reason, which is recorded and shown in history' -r
@@ -273,7 +273,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -s q -l quiet 
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -s v -l verbose -d 'Print every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand revoke" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -s g -l group -d 'The group, or a pattern such as \'etl-*\'; can be repeated' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, zk://host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand release" -l reason -d 'The reason, which is recorded and shown in history' -r
@@ -290,7 +290,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and not __fish_s
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and not __fish_seen_subcommand_from list forget" -f -a "list" -d 'List the keys that are done'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and not __fish_seen_subcommand_from list forget" -f -a "forget" -d 'Forget a key: the next run with it runs the job again'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from list" -s g -l group -d 'Only this group' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from list" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from list" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, zk://host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from list" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from list" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from list" -l color -d 'When to show colours; auto: on a terminal, unless NO_COLOR is set' -r -f -a "auto\t'On a terminal, unless the environment says otherwise'
@@ -300,7 +300,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from list" -l json -d 'An array of JSON objects instead of a table'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from forget" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from forget" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from forget" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, zk://host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from forget" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from forget" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand once; and __fish_seen_subcommand_from forget" -l reason -d 'The reason, which is recorded and shown in history' -r
@@ -316,7 +316,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and not __fish_
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and not __fish_seen_subcommand_from verify advance raise" -f -a "raise" -d 'Raise the fencing token of a group that no run holds'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -s f -l fence -d 'The fencing token' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, zk://host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -l log-format -d 'The format of messages on stderr' -r -f -a "text\t'Lines of text'
@@ -326,7 +326,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -s v -l verbose -d 'Print every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from verify" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from advance" -s g -l group -d 'The group that the token is of: the store must have granted it' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from advance" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from advance" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, zk://host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from advance" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from advance" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from advance" -l log-format -d 'The format of messages on stderr' -r -f -a "text\t'Lines of text'
@@ -336,7 +336,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from advance" -s v -l verbose -d 'Print every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from advance" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -s g -l group -d 'The group' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, zk://host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -l reason -d 'The reason, which is recorded and shown in history' -r
@@ -347,13 +347,13 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -s q -l quiet -d 'Print only what is wrong; twice: print nothing'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -s v -l verbose -d 'Print every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand fence; and __fish_seen_subcommand_from raise" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand init" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand init" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, zk://host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand init" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand init" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand init" -l print-sql -d 'Print the SQL that makes the store, and a role with no more rights than tokenrun needs'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand init" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -s g -l group -d 'Also compare the durations with those of this group' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, zk://host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l heartbeat -d 'Time between two heartbeats [default: 10s]' -r
@@ -365,7 +365,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l kill-grace 
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l store-timeout -d 'How long one call of the store may take [default: 10s, at most a tenth of takeover-after]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -l json -d 'An array of JSON objects instead of lines'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, zk://host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -l reason -d 'The reason, which is recorded and shown in history' -r
@@ -376,7 +376,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -s q -l quiet 
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -s v -l verbose -d 'Print every step'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -s y -l yes -d 'Ask no question; needed without a terminal'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand settle" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, zk://host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -l reason -d 'The reason, which is recorded and shown in history' -r
@@ -388,13 +388,13 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -s v -l verb
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -s y -l yes -d 'Ask no question; needed without a terminal'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand distrust" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -s g -l group -d 'Only this group' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, zk://host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -l textfile -d 'Write the metrics to this file instead of stdout, for the textfile collector; the file is replaced as a whole' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand metrics" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -s o -l output -d 'The file to write; it is replaced as a whole; - for stdout' -r -F
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, zk://host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -s g -l group -d 'Only this group, or the groups that match a pattern such as \'etl-*\'; can be repeated' -r -f -a "(__fish_tokenrun_groups)"
@@ -403,7 +403,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -l utc -d 'Times
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand page" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand serve" -l listen -d 'The address and the port to listen on' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand serve" -s g -l group -d 'Only this group, or the groups that match a pattern such as \'etl-*\'; can be repeated' -r -f -a "(__fish_tokenrun_groups)"
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand serve" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand serve" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, zk://host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand serve" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand serve" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand serve" -l refresh -d 'A browser loads the page again after this time' -r
@@ -443,7 +443,7 @@ complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l log-format 
 json\t'One JSON object per line'"
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l client-id -d 'The name of this node [default: $CLIENT_ID, else the host name]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l expected -d 'The client that gets the token first; recorded when the group is first used [default: none: the first client that comes gets the token]' -r
-complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
+complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -s s -l store -d 'Where the tokens are: postgres://user@host/database or another connection string of libpq, mysql://user@host/database, redis://user@host, etcd://user@host, zk://host, sqlite:///absolute/path, or the path of a file [default: a SQLite file of this user]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l store-file -d 'A file that holds the value of --store, for example a mounted secret [default: none]' -r -F
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l config -d 'A configuration file to read instead of those of the system and of the user; \'\' reads none [default: both]' -r
 complete -c tokenrun -n "__fish_tokenrun_using_subcommand config" -l move-on-failure -d 'After a failed run, let another client run the job next'

@@ -48,6 +48,7 @@ mod proxy;
 #[path = "postgres/random.rs"]
 mod random;
 #[path = "postgres/site.rs"]
+#[allow(dead_code)] // the other programs of tests use the rest
 mod site;
 #[path = "postgres/troubles.rs"]
 mod troubles;

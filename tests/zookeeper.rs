@@ -9,6 +9,9 @@
 mod blocks;
 #[path = "support/certificates.rs"]
 mod certificates;
+#[path = "support/programs.rs"]
+#[allow(dead_code)]
+mod programs;
 #[path = "../src/store/zookeeper/test_server.rs"]
 #[allow(dead_code)]
 mod server;

@@ -120,7 +120,8 @@ pub(crate) fn with_each_site(
         on_cluster("etcd", cluster.url(), cluster.pid(0));
     }
     if wanted("zookeeper") {
-        let cluster = zookeeper_server::Cluster::start(1);
+        // All thousand come from one address.
+        let cluster = zookeeper_server::Cluster::start_with(1, "maxClientCnxns=0\n");
         on_cluster("ZooKeeper", cluster.url(), cluster.pid(0));
     }
     if wanted("simulated") {

@@ -45,6 +45,9 @@ pub trait Kv: Send {
     /// unknown whether the commit happened, or will.
     fn commit(&mut self, commit: &Commit) -> Result<Committed, StoreError>;
 
+    /// Gives back a connection that others may need ([`super::Store::idle`]).
+    fn rest(&mut self) {}
+
     /// The longest time of a call, if the server is on this host ([`super::Store::limit_of_near`]).
     fn limit_of_near(&mut self) -> Option<&mut Duration> {
         None
@@ -286,5 +289,9 @@ impl<K: Kv> Store for KvStore<K> {
 
     fn lookout(&self) -> Option<Arc<dyn Lookout>> {
         self.kv.lookout()
+    }
+
+    fn idle(&mut self) {
+        self.kv.rest();
     }
 }

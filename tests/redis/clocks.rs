@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use crate::programs;
 use crate::server::Server;
-use crate::site::Site;
+use crate::site::{ELSEWHERE, Site};
 use crate::{settle, settled};
 
 /// The library that lets a clock leap; `tests/programs/leap.c` says how.
@@ -60,15 +60,6 @@ impl Leaping {
         micros.unwrap().trim().parse::<i64>().unwrap() / 1_000_000
     }
 }
-
-/// As on another host, where the locks of this one say nothing.
-const ELSEWHERE: [&str; 5] = [
-    "unshare",
-    "-rm",
-    "sh",
-    "-ec",
-    "mount -t tmpfs none /var/lib; exec \"$0\" \"$@\"",
-];
 
 /// A limit: its token looks as old as the leap is long, so that another node takes it over.
 #[test]

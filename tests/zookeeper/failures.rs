@@ -1,7 +1,8 @@
 //! What each failure costs: the rows of the guide's table that are ZooKeeper's own.
 
-use crate::new_store;
 use crate::server::Cluster;
+use crate::site::{ELSEWHERE, Site};
+use crate::{new_store, programs};
 
 /// The two servers without data form an ensemble, and the third takes their data in place of its own.
 #[test]
@@ -53,4 +54,38 @@ fn after_distrust_a_restored_ensemble_grants_nothing_until_every_holder_has_ende
     next.until_says("may have forgotten a grant");
     holder.end().with_code(76);
     assert_eq!(next.end().with_code(0).stdout, "ran\n");
+}
+
+/// The clock of the store is the leader's. Set forward by more than a lease, it makes a live holder look dead: another
+/// takes over, and the first job ends with its next heartbeat.
+#[test]
+fn a_leader_whose_clock_is_set_forward_ends_the_job_of_a_live_holder() {
+    let library = programs::build_as("leap", &["-shared", "-fPIC"]);
+    let cluster = Cluster::start_leaping(&library);
+    let site = new_store(&cluster);
+    // The other comes between two heartbeats.
+    let holder = site
+        .run("a")
+        .with(&["--takeover-after=40s", "--heartbeat=8s"]);
+    let holder = holder.script("echo yes > begun; sleep 60").start();
+    site.store.until_line("begun");
+    cluster.leap(3_600);
+    let other = Site::new(site.url.clone());
+    let next = other
+        .run("b")
+        .env("PATH", "/usr/bin:/bin")
+        .under(&ELSEWHERE);
+    let next = next.script("echo ran").end().with_code(0);
+    assert_eq!(next.stdout, "ran\n");
+    holder.end().with_code(76);
+    let history = site.verb(&["history", "--json"]).end().with_code(0).json();
+    let outcomes = history
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["outcome"].as_str());
+    assert_eq!(
+        outcomes.collect::<Vec<_>>(),
+        [Some("succeeded"), Some("lost")]
+    );
 }

@@ -609,6 +609,8 @@ impl Flights for Link {
 
     const HAS_TICKS: bool = true;
 
+    const RESTS: bool = false;
+
     const STEP: Duration = Duration::from_millis(STEP_MS.unsigned_abs());
 
     fn known(&mut self) -> &mut Known<Clocked> {

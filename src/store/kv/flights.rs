@@ -101,6 +101,9 @@ pub(in crate::store) trait Flights:
     /// How much later than it says its time may be ([`Kv::step`]).
     const STEP: Duration;
 
+    /// True if a connection is closed when nothing has been asked for a while: it is of no use, and a server allows few.
+    const RESTS: bool;
+
     fn known(&mut self) -> &mut Known<Self::More>;
 
     /// The socket, to be polled.
@@ -329,6 +332,12 @@ impl<L: Flights> Kv for FlightKv<L> {
 
     fn commit(&mut self, commit: &Commit) -> Result<Committed, StoreError> {
         self.ask(What::Commit(commit))
+    }
+
+    fn rest(&mut self) {
+        if L::RESTS {
+            self.session.close();
+        }
     }
 
     fn subscribe(&mut self, channel: &str) {

@@ -553,6 +553,9 @@ impl Flights for Link {
 
     const HAS_TICKS: bool = false;
 
+    /// Its session would end before the next heartbeat, and by default a server allows a host 60 connections.
+    const RESTS: bool = true;
+
     const STEP: Duration = Duration::ZERO;
 
     fn known(&mut self) -> &mut Known<Now> {

@@ -6,7 +6,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::ops::Deref;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -40,6 +40,8 @@ pub(crate) struct Cluster {
     members: Members,
     /// Lines of the configuration file.
     lines: String,
+    /// A library that the server is started with, and a file for it: `tests/programs/leap.c`.
+    leap: Option<[PathBuf; 2]>,
 }
 
 impl Deref for Cluster {
@@ -62,8 +64,32 @@ impl Cluster {
         Self::start_with(count, "")
     }
 
+    /// A server whose wall clock the test sets, by this library.
+    pub(crate) fn start_leaping(library: &Path) -> Self {
+        let members = Members::new("zookeeper", 1);
+        let [copy, file] = ["leap.so", "clock"].map(|name| members.folder().join(name));
+        // Where the server's user can read it.
+        std::fs::copy(library, &copy).unwrap();
+        std::fs::write(&file, "0").unwrap();
+        Self::start_in(members, "", Some([copy, file]))
+    }
+
+    /// Sets the clock of such a server by so many seconds.
+    pub(crate) fn leap(&self, seconds: i64) {
+        let [_, file] = self.leap.as_ref().unwrap();
+        // Never read half-written.
+        let new = file.with_extension("new");
+        std::fs::write(&new, seconds.to_string()).unwrap();
+        std::fs::rename(new, file).unwrap();
+    }
+
     /// An ensemble with more lines in its configuration.
     pub(crate) fn start_with(count: usize, lines: &str) -> Self {
+        Self::start_in(Members::new("zookeeper", count), lines, None)
+    }
+
+    fn start_in(members: Members, lines: &str, leap: Option<[PathBuf; 2]>) -> Self {
+        let count = members.count();
         assert!(
             Path::new(SERVER).exists(),
             "{SERVER} is missing: install zookeeper (tests/run-all does)"
@@ -71,8 +97,9 @@ impl Cluster {
         let ports = |_| Ports([0; 4].map(|_| ReservedPort::take()));
         let ensemble = Self {
             ports: (0..count).map(ports).collect(),
-            members: Members::new("zookeeper", count),
+            members,
             lines: lines.to_owned(),
+            leap,
         };
         for index in 0..count {
             ensemble.launch(index);
@@ -130,6 +157,9 @@ impl Cluster {
         std::fs::write(&config, text).unwrap();
         give(&data);
         let mut command = as_servant("java");
+        if let Some([library, file]) = &self.leap {
+            command.env("LD_PRELOAD", library).env("LEAP", file);
+        }
         command
             .args([
                 "-XX:TieredStopAtLevel=1",
