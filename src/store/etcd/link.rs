@@ -14,8 +14,8 @@ use super::messages::{
     Alarm, AlarmMember, AlarmRequest, AlarmResponse, AuthenticateRequest, AuthenticateResponse,
     Compare, Compared, Comparison, DeleteRangeRequest, Empty, LeaseGrantRequest, LeaseRequest,
     LeaseResponse, MemberListRequest, MemberListResponse, PutRequest, RangeRequest, RangeResponse,
-    Request, RequestOp, Response, StatusResponse, TimeToLiveResponse, TxnRequest, TxnResponse,
-    Watch, WatchCreateRequest, WatchRequest, With,
+    Request, RequestOp, Response, ResponseOp, StatusResponse, TimeToLiveResponse, TxnRequest,
+    TxnResponse, Watch, WatchCreateRequest, WatchRequest, With,
 };
 use super::settings::Settings;
 use crate::store::kv::flights::{Flights, Known, Read, TRIES, Turned};
@@ -169,6 +169,26 @@ impl Link {
             .await
     }
 
+    /// The reads of a transaction, all at the revision of the first: some versions of etcd refuse every transaction
+    /// when the database is full.
+    async fn one_by_one(&mut self, txn: TxnRequest) -> Result<TxnResponse, Fault> {
+        let mut all = TxnResponse::default();
+        for it in txn.success {
+            let Some(Request::Range(mut range)) = it.request else {
+                continue;
+            };
+            if let Some(first) = all.header.as_ref().filter(|_| range.revision == 0) {
+                range.revision = first.revision;
+            }
+            let path = "/etcdserverpb.KV/Range";
+            let mut found: RangeResponse = self.channel.call(path, &range, LONGEST_ANSWER).await?;
+            all.header = all.header.or(found.header.take());
+            let response = Some(Response::Range(found));
+            all.responses.push(ResponseOp { response });
+        }
+        Ok(all)
+    }
+
     /// The places and keys that are asked for, in the order of the questions.
     fn reads(&self, asked: &[Ask]) -> Vec<RequestOp> {
         let read = |ask: &Ask| match ask {
@@ -222,7 +242,10 @@ impl Link {
             .await?;
         let early = self.clock().await;
         let members: MemberListResponse = self.channel.answer(members).await?;
-        let read: TxnResponse = self.channel.answer(read).await?;
+        let read: TxnResponse = match self.channel.answer(read).await {
+            Err(Fault::Said(said)) if said.is_out_of_space() => self.one_by_one(txn).await?,
+            read => read?,
+        };
         let header = read
             .header
             .clone()
@@ -389,7 +412,11 @@ impl Link {
                 success: self.read_keys(some.iter().copied(), revision).collect(),
                 ..TxnRequest::default()
             };
-            match self.txn(&txn).await {
+            let read = match self.txn(&txn).await {
+                Err(Fault::Said(said)) if said.is_out_of_space() => self.one_by_one(txn).await,
+                read => read,
+            };
+            match read {
                 Err(Fault::Said(said)) if said.is_compacted() => return Ok(None),
                 answer => {
                     for range in ranges(answer?) {

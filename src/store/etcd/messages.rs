@@ -44,6 +44,8 @@ pub(super) struct RangeRequest {
 
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct RangeResponse {
+    #[prost(message, optional, tag = "1")]
+    pub(super) header: Option<Header>,
     #[prost(message, repeated, tag = "2")]
     pub(super) kvs: Vec<KeyValue>,
     #[prost(bool, tag = "3")]
