@@ -32,6 +32,8 @@ mod tokens;
 pub(crate) mod conformance;
 #[cfg(test)]
 pub(crate) mod model;
+#[cfg(test)]
+mod quorum;
 
 use std::sync::Arc;
 use std::time::Duration;
