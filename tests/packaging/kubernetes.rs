@@ -143,7 +143,7 @@ fn manifests_are_valid_by_the_published_schemas() {
         let output = output_of(&mut validate);
         assert_eq!(
             output.matches(" passed for resource ").count(),
-            11,
+            12,
             "{output}"
         );
     }
