@@ -32,8 +32,6 @@ mod tokens;
 pub(crate) mod conformance;
 #[cfg(test)]
 pub(crate) mod model;
-#[cfg(test)]
-mod quorum;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -15,7 +15,7 @@ mod refusals;
 pub(crate) mod strategies;
 mod swaps;
 
-use std::sync::{Arc, Barrier, Mutex, PoisonError};
+use std::sync::{Arc, Barrier, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -41,8 +41,9 @@ use super::model::ModelStore;
 use super::mysql::{self, MysqlStore};
 use super::postgres::test_server::{Database, Server};
 use super::postgres::{PostgresStore, settings};
+use super::redis::quorum::QuorumKv;
 use super::redis::settings::Settings as RedisSettings;
-use super::redis::test_server::Server as RedisServer;
+use super::redis::test_server::{Server as RedisServer, quorum_url};
 use super::redis::{RedisKv, RedisStore};
 use super::sqlite::SqliteStore;
 use super::sqlite::clock::Clock;
@@ -184,6 +185,7 @@ on_store!(postgres, InPostgres::new());
 on_store!(redis, InRedis::new());
 on_store!(etcd, InCluster::of_etcd());
 on_store!(zookeeper, InCluster::of_zookeeper());
+on_store!(quorum, InCluster::of_quorum());
 on_store!(mariadb, InMysql::on(mysql::test_server::Server::shared()));
 on_store!(
     needs_root_mysql,

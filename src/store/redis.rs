@@ -15,6 +15,8 @@ pub mod settings;
 mod fault;
 mod link;
 mod login;
+#[cfg(test)]
+pub(in crate::store) mod quorum;
 mod reply;
 mod script;
 
@@ -62,13 +64,8 @@ impl RedisKv {
     /// Keys and values of a server that is connected to at the first request. A call takes at most
     /// `timeout`. `application`: the connection's name on the server.
     pub fn new(settings: Settings, timeout: Duration, application: &str) -> Self {
-        // The server takes neither blanks nor other than ASCII.
-        let plain = |c: char| if c.is_ascii_graphic() { c } else { '_' };
         Self {
-            connection: Session::new(Settings {
-                application: application.chars().map(plain).collect(),
-                ..settings
-            }),
+            connection: Session::new(settings.named(application)),
             scripts: Scripts::new(),
             subscription: None,
             timeout,

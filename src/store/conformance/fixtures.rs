@@ -301,6 +301,19 @@ impl InCluster {
         })
     }
 
+    /// Three independent servers of Redis.
+    pub(super) fn of_quorum() -> Self {
+        static MEMBERS: OnceLock<[RedisServer; 3]> = OnceLock::new();
+        let members = MEMBERS.get_or_init(|| [(); 3].map(|()| RedisServer::start(&[])));
+        let url = quorum_url(members.each_ref(), &RedisServer::prefix());
+        Self::new(move |clock| {
+            let settings = RedisSettings::read(&url, |_| None).unwrap();
+            let limit = Duration::from_secs(10);
+            let kv = QuorumKv::new(settings, limit, "conformance").unwrap();
+            Box::new(KvStore::new(kv.with_clock(clock)))
+        })
+    }
+
     fn new(open: impl Fn(Turned) -> Box<dyn Store> + Send + Sync + 'static) -> Self {
         Self {
             open: Box::new(open),

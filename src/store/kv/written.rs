@@ -14,6 +14,9 @@ pub(in crate::store) struct Written {
     /// The time of its last stamp; none, if the back end itself keeps it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::store) stamp: Option<WrittenStamp>,
+    /// Its number, if it has one and the back end itself keeps none.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub(in crate::store) number: i64,
     /// Its places in lists.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(in crate::store) lists: BTreeMap<String, i64>,
@@ -56,6 +59,11 @@ pub(in crate::store) struct Place {
     pub(in crate::store) list: String,
     pub(in crate::store) rank: i64,
     pub(in crate::store) before: Option<i64>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // As serde calls it.
+const fn is_none(number: &i64) -> bool {
+    *number == 0
 }
 
 impl Written {

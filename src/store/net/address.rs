@@ -53,8 +53,10 @@ impl<'a> Address<'a> {
         let (user, password) = login.split_once(':').unwrap_or((login, ""));
         let mut parameters = Vec::new();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let Some((name, value)) = pair.split_once('=') else {
-                return bad(format!("has a parameter without = and a value ({ESCAPES})"));
+            let (name, value) = match pair.split_once('=') {
+                Some(both) => both,
+                None if FLAGS.contains(&pair) => (pair, ""),
+                None => return bad(format!("has a parameter without = and a value ({ESCAPES})")),
             };
             if value.contains('=') {
                 return bad("has a parameter with two =; write %3D for one in a value");
@@ -94,6 +96,9 @@ fn unknown(name: &str, query: &str) -> String {
 fn some(text: String) -> Option<String> {
     Some(text).filter(|text| !text.is_empty())
 }
+
+/// The parameters without a value.
+const FLAGS: [&str; 1] = ["quorum"];
 
 /// A host's name and port. A name with colons, an address of IPv6, is in brackets.
 fn host(text: &str) -> Result<(String, Option<u16>), BadAddress> {

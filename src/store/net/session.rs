@@ -182,7 +182,7 @@ impl<L: Link> Session<L> {
     {
         let runtime = self.take_runtime();
         let runtime = runtime.map_err(|text| Failed::by(StoreError::refused(text)))?;
-        let answer = runtime.block_on(self.try_hosts(Deadline::after(limit), question));
+        let answer = runtime.block_on(self.ask_within(Deadline::after(limit), question));
         self.runtime = Some(runtime);
         answer
     }
@@ -223,7 +223,12 @@ impl<L: Link> Session<L> {
 
     /// A fault of the server in use, as the store's error.
     pub(in crate::store) fn error(&self, fault: &Fault<L::Said>) -> StoreError {
-        self.failed(self.host(), fault).error
+        self.failed_in_use(fault).error
+    }
+
+    /// A fault of the server in use.
+    pub(in crate::store) fn failed_in_use(&self, fault: &Fault<L::Said>) -> Failed {
+        self.failed(self.host(), fault)
     }
 
     /// Another connection to the server in use.
@@ -256,9 +261,9 @@ impl<L: Link> Session<L> {
         }
     }
 
-    /// Sends over the existing connection; otherwise over a new one to the first server that can be
-    /// reached and accepts writes. Each has an equal share of the time that is left.
-    async fn try_hosts<Q: ?Sized>(
+    /// As [`Self::ask`], on an event loop that is always the same. Sends over the existing connection; otherwise over a new
+    /// one to the first server that can be reached and accepts writes. Each has an equal share of the time that is left.
+    pub(in crate::store) async fn ask_within<Q: ?Sized>(
         &mut self,
         deadline: Deadline,
         question: &Q,

@@ -7,7 +7,7 @@ local expiry = request['until']
 if expiry and (expiry[1] ~= epoch or tonumber(now) > tonumber(expiry[2])) then
   return answer('expired', request['then'])
 end
-local by = request.grants and evicts()
+local by = request.grants and evicts(OF_ALL)
 if by then
   return {'evicts', by}
 end

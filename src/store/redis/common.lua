@@ -1,18 +1,3 @@
--- Every key begins with ARGV[1]; ARGV[2] is the request, in JSON; ARGV[3] names the database, if it is not
--- the first. Versions are texts: 63 bits do not fit a number of Lua's. Documents are never decoded.
-local prefix = ARGV[1]
-local request = cjson.decode(ARGV[2])
-
--- A value in the answer to INFO. A pattern that is searched for takes ten times as long as a text.
-local function value(info, name, pattern)
-  local _, at = info:find(name .. ':', 1, true)
-  return at and info:match('^' .. pattern, at + 1)
-end
-
-local info = redis.call('INFO', 'server', 'replication', 'stats')
-if value(info, 'role', '%a+') ~= 'master' then
-  return {'replica', value(info, 'master_host', '[^\r\n]*') or '', value(info, 'master_port', '%d+') or ''}
-end
 -- The incarnation: the process and its database; if it was a replica, also how many bytes it has received
 -- as one, and the history that it had taken over when it was promoted.
 local NONE = '00000000'
@@ -32,17 +17,8 @@ if received ~= '0' or history ~= NONE then
   incarnation = incarnation .. '-' .. received .. '-' .. history
 end
 local now, epoch = clock(incarnation)
-
--- The policy of a server that removes keys without a time limit, and may have removed a token whose job
--- runs. What it has removed under another policy had a time limit.
-local function evicts()
-  local policy = value(redis.call('INFO', 'memory'), 'maxmemory_policy', '[%w-]+') or ''
-  if not policy:find('^allkeys') then
-    return nil
-  end
-  local was_reset = value(redis.call('INFO', 'commandstats'), 'cmdstat_config|resetstat', 'calls=[1-9]')
-  return (was_reset or value(info, 'evicted_keys', '[1-9]')) and policy
-end
+-- What is removed under another policy has a time limit, and no token has one.
+local OF_ALL = '^allkeys'
 
 -- How long the server has certainly kept what was written, in seconds: nothing, if it was a replica,
 -- if a command or the limit of its memory has removed keys since it started, or if the counters of all
@@ -77,7 +53,7 @@ local function add(key, call)
       entries[#entries + 1] = kept()
     end
     -- A session that reads the note may be about to grant.
-    policy = policy or key == 'incarnation' and evicts()
+    policy = policy or key == 'incarnation' and evicts(OF_ALL)
   end
 end
 
@@ -86,13 +62,7 @@ local function answer(outcome, asked)
     if ask.one then
       add(ask.one, redis.call)
     else
-      local keys
-      if ask.newest_first then
-        keys = redis.call('ZRANGE', prefix .. ask.list, ask.to, ask.from, 'BYSCORE', 'REV', 'LIMIT', ask.skip, ask.limit)
-      else
-        keys = redis.call('ZRANGE', prefix .. ask.list, ask.from, ask.to, 'BYSCORE', 'LIMIT', ask.skip, ask.limit)
-      end
-      for _, key in ipairs(keys) do
+      for _, key in ipairs(range(ask)) do
         add(key, redis.pcall)
       end
     end

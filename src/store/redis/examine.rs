@@ -51,8 +51,7 @@ pub fn examine(
     group: Option<&GroupName>,
     tell: &mut Tell<'_>,
 ) {
-    let mut settings = settings.clone();
-    settings.application = APPLICATION.replace(' ', "_");
+    let settings = settings.clone().named(APPLICATION);
     walk::examine::<Link>(&settings, timing, group, tell);
 }
 

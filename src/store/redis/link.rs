@@ -16,14 +16,14 @@ use tokio::io::{AsyncRead as _, AsyncReadExt as _, AsyncWriteExt as _, ReadBuf};
 use super::fault::{Fault, Said};
 use super::login::Login;
 use super::reply::Reply;
-use super::script::{Answer, Answered, answered};
+use super::script::{Answer, answered, refused};
 use super::settings::Settings;
 use crate::store::StoreError;
 use crate::store::net::deadline::{Activity, Deadline};
 use crate::store::net::dial::{Stream, Target, connect, is_silent};
 use crate::store::net::host::{Host, Place};
 use crate::store::net::lookout::Identify;
-use crate::store::net::session::{self, bound};
+use crate::store::net::session::{self, Failed, bound};
 use crate::store::net::verified_tls::secure;
 
 /// An answer of a look fits: it takes one read.
@@ -112,7 +112,7 @@ impl Link {
     }
 
     /// Reads and drops whatever has come. `false`: the connection is over.
-    async fn drain(&mut self) -> bool {
+    pub(super) async fn drain(&mut self) -> bool {
         let mut bytes = [0_u8; 512];
         let mut was_pending = false;
         loop {
@@ -133,7 +133,7 @@ impl Link {
         }
     }
 
-    async fn run(&mut self, command: &Command) -> Result<Answer, Fault> {
+    async fn run(&mut self, command: &Command) -> Result<Value, Fault> {
         let value = match self.login.take() {
             None => {
                 self.send(&command.bytes, Activity::Asking).await?;
@@ -148,12 +148,10 @@ impl Link {
                 self.receive(Activity::Asking).await?
             }
         };
-        Err(Fault::Said(match answered(&value) {
-            Some(Answered::By(answer)) => return Ok(answer),
-            Some(Answered::Replica(master)) => Said::Replica(master),
-            Some(Answered::Evicts(policy)) => Said::Evicts(policy),
-            None => Said::Nonsense("the script's answer is another".into()),
-        }))
+        match refused(&value) {
+            Some(said) => Err(Fault::Said(said)),
+            None => Ok(value),
+        }
     }
 
     /// Sends one command, and returns its answer.
@@ -167,7 +165,8 @@ impl Link {
 impl session::Link for Link {
     type Settings = Settings;
     type Said = Said;
-    type Answer = Answer;
+    /// A script's.
+    type Answer = Value;
 
     async fn open(
         settings: &Settings,
@@ -211,7 +210,7 @@ impl session::Link for Link {
 }
 
 impl session::Ask<Command> for Link {
-    async fn ask(&mut self, deadline: Deadline, command: &Command) -> Result<Answer, Fault> {
+    async fn ask(&mut self, deadline: Deadline, command: &Command) -> Result<Value, Fault> {
         bound(deadline, Activity::Asking, self.run(command)).await
     }
 
@@ -227,10 +226,18 @@ impl Session {
         limit: Duration,
         command: &Command,
     ) -> Result<Answer, StoreError> {
-        let mut answer = self.ask(limit, command).map_err(|failed| failed.error)?;
+        let value = self.ask(limit, command).map_err(|failed| failed.error)?;
+        let mut answer = answered(&value).ok_or_else(|| self.nonsense().error)?;
         let refuses = answer.evicts.take().map(Said::Evicts);
         answer.found.refuses = refuses.map(|said| self.error(&Fault::Said(said)));
         Ok(answer)
+    }
+
+    /// The failure of a script whose answer is none. The connection is closed.
+    pub(super) fn nonsense(&mut self) -> Failed {
+        self.close();
+        let nonsense = Said::Nonsense("the script's answer is another".into());
+        self.failed_in_use(&Fault::Said(nonsense))
     }
 
     /// Sends a command over the connection to the first server, in any state, and returns its answer. After a
@@ -247,13 +254,22 @@ impl Session {
     /// Subscribes to a channel over a connection of its own, to the server in use.
     pub(super) fn subscribe(&mut self, limit: Duration, channel: &str) -> Result<Link, Fault> {
         self.run(limit, async |session, deadline| {
-            let mut link = session.another(deadline).await?;
-            let channel = format!("{}{channel}", session.settings().prefix);
-            let mut command = redis::cmd("SUBSCRIBE");
-            command.arg(channel);
-            bound(deadline, Activity::Asking, link.command(&command)).await?;
-            Ok(link)
+            session.subscribed(deadline, channel).await
         })
+    }
+
+    /// As [`Self::subscribe`], on an event loop that is always the same.
+    pub(super) async fn subscribed(
+        &self,
+        deadline: Deadline,
+        channel: &str,
+    ) -> Result<Link, Fault> {
+        let mut link = self.another(deadline).await?;
+        let channel = format!("{}{channel}", self.settings().prefix);
+        let mut command = redis::cmd("SUBSCRIBE");
+        command.arg(channel);
+        bound(deadline, Activity::Asking, link.command(&command)).await?;
+        Ok(link)
     }
 
     /// Drops what a subscription has received. `false`: it is over.

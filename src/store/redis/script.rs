@@ -6,6 +6,7 @@ use std::time::Duration;
 use redis::Value;
 use serde_json::{Value as Json, json};
 
+use super::fault::Said;
 use super::settings::Settings;
 use crate::store::kv::{
     Announcement, Ask, Commit, Entry, Fields, Found, Outcome, Put, Rank, Server,
@@ -20,6 +21,9 @@ const LAG: Duration = Duration::from_secs(MOST_LAG + 2);
 /// The highest `min-replicas-max-lag` that [`LAG`] covers.
 pub(super) const MOST_LAG: u64 = 10;
 
+/// The part of every script that knows the server.
+pub(super) const SERVER: &str = include_str!("server.lua");
+
 /// The scripts' texts.
 pub(super) struct Scripts {
     read: String,
@@ -33,8 +37,8 @@ impl Scripts {
 
     /// The scripts with this function `clock` in place of the server's.
     pub(super) fn with_clock(clock: &str) -> Self {
-        let common = concat!(include_str!("common.lua"), "\n");
-        let script = |own: &str| without_comments(&format!("{clock}\n{common}{own}"));
+        let common = include_str!("common.lua");
+        let script = |own: &str| text(&[clock, SERVER, common, own]);
         Self {
             read: script(include_str!("read.lua")),
             commit: script(include_str!("commit.lua")),
@@ -52,15 +56,17 @@ impl Scripts {
     }
 }
 
-fn without_comments(script: &str) -> String {
-    let lines = script
-        .lines()
-        .filter(|line| !line.trim_start().starts_with("--") && !line.is_empty());
-    lines.map(str::trim_start).collect::<Vec<_>>().join("\n")
+/// A script of these parts, without comments.
+pub(super) fn text(parts: &[&str]) -> String {
+    let lines = parts.iter().flat_map(|part| part.lines());
+    let lines = lines
+        .map(str::trim_start)
+        .filter(|line| !line.starts_with("--") && !line.is_empty());
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// A cluster finds the node by the key, which all others share a hash tag with.
-fn command(script: &str, settings: &Settings, request: &Json) -> Vec<u8> {
+pub(super) fn command(script: &str, settings: &Settings, request: &Json) -> Vec<u8> {
     let mut command = redis::cmd("EVAL");
     let prefix = &settings.prefix;
     command.arg(script).arg(1).arg(format!("{prefix}tokens"));
@@ -74,7 +80,7 @@ fn command(script: &str, settings: &Settings, request: &Json) -> Vec<u8> {
 }
 
 /// What a script reads. Ranks are texts: a number of Lua's has 53 bits.
-fn ask(ask: &Ask) -> Json {
+pub(super) fn ask(ask: &Ask) -> Json {
     let part = match ask {
         Ask::One(key) => return json!({ "one": key }),
         Ask::Part(part) => part,
@@ -135,7 +141,7 @@ fn commit(commit: &Commit) -> Json {
     })
 }
 
-fn list<T>(of: &[T], to: impl Fn(&T) -> Json) -> Json {
+pub(super) fn list<T>(of: &[T], to: impl Fn(&T) -> Json) -> Json {
     of.iter().map(to).collect()
 }
 
@@ -148,33 +154,29 @@ pub(super) struct Answer {
     pub(super) evicts: Option<String>,
 }
 
-/// A script's answer.
-#[derive(Debug)]
-pub(super) enum Answered {
-    By(Answer),
-    /// The server follows this other one.
-    Replica(String),
-    /// The server removes tokens by this policy.
-    Evicts(String),
+/// What a server has said in place of an answer to a script.
+pub(super) fn refused(value: &Value) -> Option<Said> {
+    let parts = array(value)?;
+    let part = |at| words(parts.get(at)?);
+    match part(0)? {
+        "replica" => Some(Said::Replica([part(1)?, part(2)?].join(":"))),
+        "evicts" => Some(Said::Evicts(part(1)?.to_owned())),
+        _ => None,
+    }
 }
 
 /// Reads a script's answer; `None` if it is none.
-pub(super) fn answered(value: &Value) -> Option<Answered> {
+pub(super) fn answered(value: &Value) -> Option<Answer> {
     let parts = array(value)?;
-    let outcome = match text(parts.first()?)? {
+    let outcome = match words(parts.first()?)? {
         "done" => Outcome::Done,
         "conflict" => Outcome::Conflict,
         "expired" => Outcome::Expired,
-        "replica" => {
-            let master = [text(parts.get(1)?)?, text(parts.get(2)?)?];
-            return Some(Answered::Replica(master.join(":")));
-        }
-        "evicts" => return Some(Answered::Evicts(text(parts.get(1)?)?.to_owned())),
         _ => return None,
     };
     let now = number(parts.get(1)?)?;
-    let epoch = text(parts.get(2)?)?;
-    let incarnation = text(parts.get(3)?)?;
+    let epoch = words(parts.get(2)?)?;
+    let incarnation = words(parts.get(3)?)?;
     let mut server = Server {
         incarnation: Some(Incarnation(incarnation.to_owned())),
         // Whatever is set now: what counts is what was set when the last commits were made.
@@ -187,7 +189,7 @@ pub(super) fn answered(value: &Value) -> Option<Answered> {
     };
     let mut entries = std::collections::BTreeMap::new();
     for pair in array(parts.get(4)?)?.chunks_exact(2) {
-        let key = text(&pair[0])?;
+        let key = words(&pair[0])?;
         if key.is_empty() {
             let seconds = u64::try_from(number(&pair[1])?).ok()?;
             server.unnoted = Served::For(Duration::from_secs(seconds));
@@ -201,12 +203,12 @@ pub(super) fn answered(value: &Value) -> Option<Answered> {
         server,
         refuses: None,
     };
-    let policy = text(parts.get(5)?)?;
-    Some(Answered::By(Answer {
+    let policy = words(parts.get(5)?)?;
+    Some(Answer {
         outcome,
         found: Box::new(found),
         evicts: Some(policy.to_owned()).filter(|policy| !policy.is_empty()),
-    }))
+    })
 }
 
 /// The server has one clock.
@@ -243,14 +245,14 @@ fn entry(fields: &[Value]) -> Option<Entry> {
     })
 }
 
-fn array(value: &Value) -> Option<&[Value]> {
+pub(super) fn array(value: &Value) -> Option<&[Value]> {
     match value {
         Value::Array(values) => Some(values),
         _ => None,
     }
 }
 
-fn text(value: &Value) -> Option<&str> {
+pub(super) fn words(value: &Value) -> Option<&str> {
     match value {
         Value::BulkString(bytes) => std::str::from_utf8(bytes).ok(),
         Value::SimpleString(text) => Some(text),
@@ -261,14 +263,14 @@ fn text(value: &Value) -> Option<&str> {
 fn lossy(value: &Value) -> Option<String> {
     match value {
         Value::BulkString(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
-        other => text(other).map(str::to_owned),
+        other => words(other).map(str::to_owned),
     }
 }
 
-fn number(value: &Value) -> Option<i64> {
+pub(super) fn number(value: &Value) -> Option<i64> {
     match value {
         Value::Int(number) => Some(*number),
-        other => text(other)?.parse().ok(),
+        other => words(other)?.parse().ok(),
     }
 }
 
@@ -291,10 +293,7 @@ mod tests {
     }
 
     fn found(value: &Value) -> Found {
-        match answered(value) {
-            Some(Answered::By(answer)) => *answer.found,
-            other => panic!("{other:?}"),
-        }
+        *answered(value).unwrap().found
     }
 
     #[test]
@@ -353,8 +352,8 @@ mod tests {
             assert!(answered(&value).is_none(), "{value:?}");
         }
         let replica = list(&["replica", "db1", "6379"]);
-        let said = answered(&replica);
-        assert!(matches!(said, Some(Answered::Replica(of)) if of == "db1:6379"));
+        let said = refused(&replica);
+        assert!(matches!(said, Some(Said::Replica(of)) if of == "db1:6379"));
     }
 
     #[test]

@@ -26,6 +26,12 @@ const PORT: u16 = 6379;
 /// The parameters of a URL.
 const PARAMETERS: [&str; 5] = ["db", "prefix", "cacert", "cert", "key"];
 
+/// The parameter of a store that no user can name yet.
+const QUORUM: Option<&str> = if cfg!(test) { Some("quorum") } else { None };
+
+/// How many servers a quorum has.
+const MEMBERS: [usize; 2] = [3, 5];
+
 /// The prefix of keys, without the braces that keep them on one node of a cluster.
 const PREFIX: &str = "tokenrun";
 
@@ -39,6 +45,8 @@ pub struct Settings {
     pub database: u32,
     /// All keys begin with this.
     pub prefix: String,
+    /// True if a majority of the servers is the store, and not the first one that can be used.
+    pub is_quorum: bool,
     /// The connection's name on the server.
     pub application: String,
     pub(super) scheme: &'static str,
@@ -75,6 +83,15 @@ impl Settings {
         hosts.any(|host| host.password.is_some())
     }
 
+    /// These settings with this name of the connection. The server takes neither blanks nor other than ASCII.
+    pub(super) fn named(self, application: &str) -> Self {
+        let plain = |c: char| if c.is_ascii_graphic() { c } else { '_' };
+        Self {
+            application: application.chars().map(plain).collect(),
+            ..self
+        }
+    }
+
     fn prefix_name(&self) -> &str {
         let inner = self.prefix.strip_prefix('{');
         inner
@@ -108,11 +125,16 @@ impl host::Settings for Settings {
             user.unwrap_or_default(),
             hosts.join(",")
         );
-        let joint = if name.contains('?') { '&' } else { '?' };
-        match self.prefix_name() {
-            PREFIX => name,
-            other => format!("{name}{joint}prefix={other}"),
-        }
+        let prefix = Some(self.prefix_name()).filter(|name| *name != PREFIX);
+        let prefix = prefix.map(|name| format!("prefix={name}"));
+        let quorum = self.is_quorum.then(|| "quorum".to_owned());
+        [quorum, prefix]
+            .into_iter()
+            .flatten()
+            .fold(name, |name, it| {
+                let joint = if name.contains('?') { '&' } else { '?' };
+                format!("{name}{joint}{it}")
+            })
     }
 }
 
@@ -122,13 +144,16 @@ pub fn parse(text: &str) -> Result<Settings, BadAddress> {
     let Some((scheme, tls, unix)) = SCHEMES.into_iter().find(|(known, ..)| *known == scheme) else {
         return bad("is no URL of Redis or Valkey");
     };
-    let address = Address::read(text, |name| PARAMETERS.contains(&name))?;
+    let address = Address::read(text, |name| {
+        PARAMETERS.contains(&name) || QUORUM == Some(name)
+    })?;
     let mut settings = Settings {
         servers: Servers::new(Vec::new()),
         tls: tls.then_some(TlsFiles::DEFAULT),
         user: address.user,
         database: 0,
         prefix: format!("{{{PREFIX}}}:"),
+        is_quorum: false,
         application: "tokenrun".into(),
         scheme,
     };
@@ -156,7 +181,25 @@ pub fn parse(text: &str) -> Result<Settings, BadAddress> {
     if !settings.tls.as_ref().is_none_or(TlsFiles::are_complete) {
         return bad("has one of cert and key: give both");
     }
+    if settings.is_quorum {
+        may_be_quorum(&settings.servers.hosts)?;
+    }
     Ok(settings)
+}
+
+/// An even number of servers bears no more failures than one less.
+fn may_be_quorum(hosts: &[Host]) -> Result<(), BadAddress> {
+    if !MEMBERS.contains(&hosts.len()) {
+        return bad(format!(
+            "names {} servers, and a quorum has 3 or 5",
+            hosts.len()
+        ));
+    }
+    let same = |(index, host): (usize, &Host)| hosts.iter().take(index).any(|it| it == host);
+    match hosts.iter().enumerate().any(same) {
+        true => bad("names a server twice, and each counts once in a quorum"),
+        false => Ok(()),
+    }
 }
 
 fn socket(hosts: &[(String, Option<u16>)], path: &str) -> Result<Host, BadAddress> {
@@ -196,6 +239,8 @@ fn set(settings: &mut Settings, name: &str, value: &str) -> Result<(), BadAddres
             }
             settings.prefix = format!("{{{value}}}:");
         }
+        ("quorum", _) if value.is_empty() => settings.is_quorum = true,
+        ("quorum", _) => return bad("has a value for quorum, which takes none"),
         (file, Some(tls)) => tls.set(file, value),
         (_, None) => return bad(format!("has {name}, which needs TLS: write rediss://")),
     }
@@ -235,6 +280,27 @@ mod tests {
         let only_password = parse("redis://:secret@h").unwrap();
         assert_eq!(only_password.user, None);
         assert_eq!(password_of(&only_password), Some(Secret("secret".into())));
+    }
+
+    #[test]
+    fn a_quorum_has_three_or_five_servers() {
+        let it = parse("redis://a,b:7000,c/2?quorum&prefix=jobs").unwrap();
+        assert!(it.is_quorum);
+        assert_eq!(
+            it.name(),
+            "redis://a:6379,b:7000,c:6379/2?quorum&prefix=jobs"
+        );
+        assert!(parse("redis://a,b,c,d,e?quorum").is_ok());
+        for url in [
+            "redis://a?quorum",
+            "redis://a,b?quorum",
+            "redis://a,b,c,d?quorum",
+            "redis://a,b,a?quorum",
+            "redis://a,b,c?quorum=2",
+            "redis+unix:///s?quorum",
+        ] {
+            assert!(parse(url).is_err(), "{url}");
+        }
     }
 
     #[test]

@@ -317,3 +317,9 @@ impl Drop for Server {
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
+
+/// The URL of a quorum of these servers.
+pub(crate) fn quorum_url(servers: [&Server; 3], prefix: &str) -> String {
+    let ports = servers.map(|server| format!("127.0.0.1:{}", server.port()));
+    format!("redis://{}/0?quorum&prefix={prefix}", ports.join(","))
+}

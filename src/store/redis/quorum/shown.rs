@@ -1,0 +1,199 @@
+//! What the members of a majority show, united. Pure, but for the members' clocks.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::kinds::is_register;
+use super::register::{Held, Rules};
+use super::round::Members;
+use super::wish::{Kept, Report, newest};
+use crate::store::kv::flights::Turned;
+use crate::store::kv::{Ask, Entry, Found, Part, Server};
+use crate::token::{ClockEpoch, Incarnation, Served, Stamp, StoreTime, WallTime};
+
+/// The reports that count, each with the index of its member.
+pub(super) type Group<'a> = [(usize, &'a Report)];
+
+pub(super) fn one(asked: &Ask) -> Option<&String> {
+    match asked {
+        Ask::One(key) => Some(key),
+        Ask::Part(_) => None,
+    }
+}
+
+/// The store's time: the majority's last of the members' clocks. Notes how far ahead of it each is.
+pub(super) fn time(members: &mut Members, group: &Group<'_>, turned: Option<&Turned>) -> StoreTime {
+    if let Some(turned) = turned {
+        return turned();
+    }
+    let mut clocks: Vec<i64> = group.iter().map(|(_, report)| report.now_ms).collect();
+    clocks.sort_unstable();
+    let at = clocks.len().saturating_sub(members.majority());
+    let now = clocks.get(at).copied().unwrap_or_default();
+    for (index, report) in group {
+        if let Some(member) = members.all.get_mut(*index) {
+            member.ahead_ms = Some(report.now_ms.saturating_sub(now));
+        }
+    }
+    StoreTime {
+        epoch: ClockEpoch(incarnation(group)),
+        stamp: Stamp {
+            tick_ms: now,
+            wall: WallTime(now),
+        },
+    }
+}
+
+fn incarnation(group: &Group<'_>) -> String {
+    let all = group.iter().map(|(_, report)| &report.incarnation);
+    all.max().cloned().unwrap_or_default()
+}
+
+/// What the members of a majority show.
+pub(super) struct Shown {
+    members: usize,
+    /// How many have answered.
+    answered: usize,
+    held: BTreeMap<String, Vec<Held<Kept>>>,
+    /// The keys of each part that was asked for.
+    parts: Vec<BTreeSet<String>>,
+}
+
+impl Shown {
+    pub(super) fn of(members: usize, group: &Group<'_>) -> Self {
+        let mut held: BTreeMap<String, Vec<Held<Kept>>> = BTreeMap::new();
+        let mut parts: Vec<BTreeSet<String>> = Vec::new();
+        for (_, report) in group {
+            for (key, of) in &report.held {
+                held.entry(key.clone()).or_default().push(of.clone());
+            }
+            parts.resize(parts.len().max(report.parts.len()), BTreeSet::new());
+            for (all, part) in parts.iter_mut().zip(&report.parts) {
+                all.extend(part.iter().cloned());
+            }
+        }
+        Self {
+            members,
+            answered: group.len(),
+            held,
+            parts,
+        }
+    }
+
+    /// True if a majority holds the same of this key.
+    pub(super) fn is_chosen(&self, key: &str) -> bool {
+        let held = self.held.get(key);
+        let chosen = held.and_then(|held| Rules::default().chosen(self.members, held));
+        // A member that does not show it may have removed it since.
+        chosen.is_some_and(|chosen| {
+            let all = held.map_or(0, Vec::len);
+            all == self.answered
+                && self.newest_of(key).map(|it| it.accepted) == Some(chosen.accepted)
+                || is_register(key)
+        })
+    }
+
+    pub(super) fn newest_of(&self, key: &str) -> Option<Held<Kept>> {
+        newest(self.members, self.held.get(key)?)
+    }
+
+    pub(super) fn newest(&self, keys: &[String]) -> Vec<(String, Held<Kept>)> {
+        let newest = keys
+            .iter()
+            .filter_map(|key| Some((key.clone(), self.newest_of(key)?)));
+        newest.collect()
+    }
+
+    /// The keys that a majority does not hold alike.
+    pub(super) fn unclear(&self, asked: &[Ask]) -> Vec<String> {
+        let keys = self.parts.iter().take(asked.len()).flatten();
+        let unclear = keys.filter(|key| !self.is_chosen(key)).cloned();
+        let unclear: BTreeSet<String> = unclear.collect();
+        unclear.into_iter().collect()
+    }
+
+    /// What was asked for, if a majority holds all of it alike.
+    pub(super) fn clear(
+        &self,
+        asked: &[Ask],
+        group: &Group<'_>,
+        now: StoreTime,
+        is_turned: bool,
+    ) -> Option<Found> {
+        let is_clear = self.unclear(asked).is_empty();
+        is_clear.then(|| self.found(asked, group, now, is_turned))
+    }
+
+    fn found(&self, asked: &[Ask], group: &Group<'_>, now: StoreTime, is_turned: bool) -> Found {
+        let mut entries = BTreeMap::new();
+        for (ask, keys) in asked.iter().zip(&self.parts) {
+            let existing = keys.iter().filter_map(|key| {
+                let held = self.newest_of(key)?;
+                held.value.written.is_some().then_some((key, held.value))
+            });
+            let existing: Vec<(&String, Kept)> = existing.collect();
+            let wanted = match ask {
+                Ask::One(_) => existing,
+                Ask::Part(part) => of_part(part, existing),
+            };
+            for (key, kept) in wanted {
+                entries.extend(entry(&kept, &now, is_turned).map(|it| (key.clone(), it)));
+            }
+        }
+        Found {
+            entries,
+            server: Server {
+                incarnation: Some(Incarnation(incarnation(group))),
+                // What one member forgets the others keep; if a majority forgets, it is another incarnation.
+                durable: true,
+                unnoted: Served::NOTHING,
+                lag: Duration::ZERO,
+            },
+            now,
+            refuses: None,
+        }
+    }
+}
+
+/// The entries in a part of the united list.
+fn of_part<'a>(part: &Part, all: Vec<(&'a String, Kept)>) -> Vec<(&'a String, Kept)> {
+    let (from, to) = part.ranks;
+    let rank = |kept: &Kept| kept.written.as_ref()?.lists.get(&part.list).copied();
+    let ranked = all
+        .into_iter()
+        .filter_map(|(key, kept)| Some((rank(&kept)?, key, kept)));
+    let mut ranked: Vec<_> = ranked
+        .filter(|(rank, ..)| (from..=to).contains(rank))
+        .collect();
+    ranked.sort_by(|(one, key, _), (other, of_other, _)| (one, key).cmp(&(other, of_other)));
+    if part.newest_first {
+        ranked.reverse();
+    }
+    let listed = ranked.into_iter().map(|(_, key, kept)| (key, kept));
+    listed
+        .skip(part.skip as usize)
+        .take(part.limit as usize)
+        .collect()
+}
+
+/// The entry, as it is at this time.
+fn entry(kept: &Kept, now: &StoreTime, is_turned: bool) -> Option<Entry> {
+    let written = kept.written.clone()?;
+    let mut stamp = written.stamp.map_or_else(
+        || StoreTime {
+            epoch: ClockEpoch(String::new()),
+            ..now.clone()
+        },
+        StoreTime::from,
+    );
+    // By the members' clocks: the writer's is not known.
+    if stamp.epoch == now.epoch && !is_turned {
+        stamp.stamp.tick_ms = now.stamp.tick_ms.saturating_sub(kept.age_ms);
+    }
+    Some(Entry {
+        version: written.version,
+        stamp,
+        number: written.number,
+        fields: written.fields,
+    })
+}

@@ -1,0 +1,313 @@
+//! Requests to one member, and its reports. `member.lua` carries them out.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use redis::Value;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
+
+use super::register::{Ballot, Held, Rules, majority};
+use crate::store::kv::Ask;
+use crate::store::kv::written::Written;
+use crate::store::redis::link::Command;
+use crate::store::redis::script::{array, ask, command, list, number, words};
+use crate::store::redis::settings::Settings;
+
+/// What a request wants of a member.
+#[derive(Debug, Clone)]
+pub(super) enum Wish {
+    /// Shows what it holds of what is asked for.
+    Show(Vec<Ask>),
+    /// Promises to refuse lower ballots for these registers, and shows them, with what was written together with each, and
+    /// what is asked for.
+    Prepare {
+        ballot: Ballot,
+        registers: BTreeSet<String>,
+        asked: Vec<Ask>,
+    },
+    /// Takes what is newer than what it holds, if no higher ballot was promised for these registers, and shows what is
+    /// asked for.
+    Accept {
+        ballot: Ballot,
+        registers: BTreeSet<String>,
+        puts: Vec<Put>,
+        /// The channel where it is announced.
+        announces: Option<String>,
+        asked: Vec<Ask>,
+    },
+    /// Enters the request's generation, and tells all keys.
+    Enter,
+    /// Has the rest of what it had forgotten.
+    Join { incarnation: String },
+}
+
+/// An entry to be taken. The lists that it is in are those of its value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Put {
+    pub(super) key: String,
+    pub(super) ballot: Ballot,
+    pub(super) kept: Kept,
+}
+
+/// What is kept of an entry.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Kept {
+    /// `None`: there is no such entry, any more or yet.
+    pub(super) written: Option<Written>,
+    /// The time since its last stamp, by the member's own clock, in milliseconds.
+    pub(super) age_ms: i64,
+    pub(super) about: About,
+}
+
+/// How a register came to its value.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct About {
+    /// The keys of the entries that were written together with it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) with: Vec<String>,
+    /// The ballots of the values before it, the last one first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) after: Vec<Ballot>,
+}
+
+/// So many ballots before a value are known.
+const REMEMBERED: usize = 8;
+
+impl Held<Kept> {
+    /// The ballots of a value that succeeds this one.
+    pub(super) fn succession(&self) -> Vec<Ballot> {
+        let all = std::iter::once(self.accepted).chain(self.value.about.after.iter().copied());
+        all.take(REMEMBERED).collect()
+    }
+
+    /// True if the value of one of these ballots led to this one, or is this one; `None`: it is too long ago.
+    pub(super) fn succeeds(&self, these: &[Ballot]) -> Option<bool> {
+        let all = self.succession();
+        if these.iter().any(|it| all.contains(it)) {
+            return Some(true);
+        }
+        let first = these.iter().min()?;
+        let reaches = all.iter().any(|it| it < first);
+        reaches.then_some(false)
+    }
+}
+
+/// What the highest ballot has left, of what so many members hold. Its age is that of the majority's last one: the clocks of
+/// fewer members that were set change nothing.
+pub(super) fn newest(members: usize, held: &[Held<Kept>]) -> Option<Held<Kept>> {
+    let newest = Rules::default().newest(held)?;
+    let same = held.iter().filter(|it| it.accepted == newest.accepted);
+    let mut ages: Vec<i64> = same.map(|it| it.value.age_ms).collect();
+    ages.sort_unstable_by_key(|age| Reverse(*age));
+    let age = ages.get(majority(members) - 1).or(ages.last());
+    let mut newest = newest.clone();
+    newest.value.age_ms = age.copied().unwrap_or_default();
+    Some(newest)
+}
+
+/// The member to which a request goes, as it must be.
+#[derive(Debug, Clone, Default)]
+pub(super) struct To {
+    /// Its process, if it is known.
+    pub(super) process: Option<String>,
+    /// `None`: any.
+    pub(super) generation: Option<Ballot>,
+    /// True for a member that has not joined.
+    pub(super) of_unsure: bool,
+    /// By its own clock, the last millisecond at which it accepts.
+    pub(super) expiry_ms: Option<i64>,
+}
+
+impl Wish {
+    /// Takes what is newer than what it holds.
+    pub(super) const fn keep(puts: Vec<Put>) -> Self {
+        Self::Accept {
+            ballot: Ballot::LOWEST,
+            registers: BTreeSet::new(),
+            puts,
+            announces: None,
+            asked: Vec::new(),
+        }
+    }
+
+    /// The command. `script`: the text of `member.lua`.
+    pub(super) fn command(&self, script: &str, settings: &Settings, to: &To) -> Command {
+        let mut request = self.json();
+        let text = |of: Option<String>| of.map_or(json!(false), Json::String);
+        request["process"] = text(to.process.clone());
+        request["generation"] = text(to.generation.map(|it| it.to_string()));
+        request["of_unsure"] = json!(to.of_unsure);
+        request["expiry"] = text(to.expiry_ms.map(|it| it.to_string()));
+        Command {
+            bytes: command(script, settings, &request),
+            only_reads: matches!(self, Self::Show(_)),
+        }
+    }
+
+    fn json(&self) -> Json {
+        let asks = |asked: &Vec<Ask>| list(asked, of_member);
+        match self {
+            Self::Show(asked) => json!({ "wish": "show", "asked": asks(asked) }),
+            Self::Prepare {
+                ballot,
+                registers,
+                asked,
+            } => json!({
+                "wish": "prepare",
+                "ballot": ballot.to_string(),
+                "registers": registers,
+                "asked": asks(asked),
+            }),
+            Self::Accept {
+                ballot,
+                registers,
+                puts,
+                announces,
+                asked,
+            } => json!({
+                "wish": "accept",
+                "ballot": ballot.to_string(),
+                "registers": registers,
+                "puts": list(puts, put),
+                "announces": announces.as_ref().map_or(json!(false), |it| json!(it)),
+                "asked": asks(asked),
+            }),
+            Self::Enter => json!({ "wish": "enter" }),
+            Self::Join { incarnation } => json!({ "wish": "join", "incarnation": incarnation }),
+        }
+    }
+}
+
+/// The members' lists differ: each shows the first ones up to the limit.
+fn of_member(asked: &Ask) -> Json {
+    match asked {
+        Ask::One(_) => ask(asked),
+        Ask::Part(part) => {
+            let mut part = part.clone();
+            part.list = format!("list:{}", part.list);
+            part.limit = part.limit.saturating_add(part.skip);
+            part.skip = 0;
+            ask(&Ask::Part(part))
+        }
+    }
+}
+
+fn put(put: &Put) -> Json {
+    let Kept {
+        written,
+        age_ms,
+        about,
+    } = &put.kept;
+    let text = written.as_ref().map(|it| {
+        let json = String::from_utf8(it.json());
+        json.unwrap_or_default()
+    });
+    let lists = written.iter().flat_map(|it| &it.lists);
+    let lists: Vec<Json> = lists
+        .map(|(list, rank)| json!([list, rank.to_string()]))
+        .collect();
+    json!({
+        "key": put.key,
+        "ballot": put.ballot.to_string(),
+        "value": text.map_or(json!(false), Json::String),
+        "age": age_ms.to_string(),
+        "about": json!(about).to_string(),
+        "lists": lists,
+    })
+}
+
+/// What a member did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Did {
+    /// What was wished.
+    Done,
+    /// Nothing: it has promised a higher ballot.
+    Behind,
+    /// Nothing: it is later than the expiry.
+    Expired,
+    /// Nothing: it is another process, has not joined, or is in another generation.
+    Refused,
+}
+
+/// A member's answer.
+#[derive(Debug, Clone)]
+pub(super) struct Report {
+    pub(super) did: Did,
+    pub(super) process: String,
+    /// True if it has joined: it knows all that it has promised and accepted.
+    pub(super) is_sure: bool,
+    pub(super) generation: Ballot,
+    /// The generation in which a majority had forgotten.
+    pub(super) incarnation: String,
+    /// The highest ballot that it has met.
+    pub(super) highest: Ballot,
+    /// Its clock.
+    pub(super) now_ms: i64,
+    /// The keys of each part that was asked for; or all keys.
+    pub(super) parts: Vec<Vec<String>>,
+    pub(super) held: BTreeMap<String, Held<Kept>>,
+}
+
+impl Report {
+    /// Reads an answer; `None` if it is none.
+    pub(super) fn read(value: &Value) -> Option<Self> {
+        let [
+            did,
+            process,
+            is_sure,
+            generation,
+            incarnation,
+            highest,
+            now,
+            parts,
+            held,
+        ] = array(value)?
+        else {
+            return None;
+        };
+        let did = match words(did)? {
+            "done" => Did::Done,
+            "behind" => Did::Behind,
+            "expired" => Did::Expired,
+            "refused" => Did::Refused,
+            _ => return None,
+        };
+        let keys = |part: &Value| -> Option<Vec<String>> {
+            let keys = array(part)?.iter();
+            keys.map(|key| Some(words(key)?.to_owned())).collect()
+        };
+        let parts = array(parts)?.iter().map(keys).collect::<Option<_>>()?;
+        let held = array(held)?.iter().map(of_key).collect::<Option<_>>()?;
+        Some(Self {
+            did,
+            process: words(process)?.to_owned(),
+            is_sure: number(is_sure)? != 0,
+            generation: Ballot::read(words(generation)?)?,
+            incarnation: words(incarnation)?.to_owned(),
+            highest: Ballot::read(words(highest)?)?,
+            now_ms: number(now)?,
+            parts,
+            held,
+        })
+    }
+}
+
+fn of_key(held: &Value) -> Option<(String, Held<Kept>)> {
+    let [key, accepted, value, age, about] = array(held)? else {
+        return None;
+    };
+    let written = Some(words(value)?).filter(|text| !text.is_empty());
+    let kept = Kept {
+        written: written.map(|text| Written::read(text.as_bytes())),
+        age_ms: number(age).unwrap_or_default(),
+        about: serde_json::from_str(words(about)?).unwrap_or_default(),
+    };
+    let accepted = Ballot::read(words(accepted)?)?;
+    let held = Held {
+        accepted,
+        value: kept,
+    };
+    Some((words(key)?.to_owned(), held))
+}
