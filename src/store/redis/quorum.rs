@@ -20,6 +20,9 @@ mod round;
 mod shown;
 mod wish;
 
+#[cfg(test)]
+mod member_tests;
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -175,4 +175,4 @@ mod tests {
 
 #[cfg(test)]
 #[path = "register_model.rs"]
-mod model;
+pub(super) mod model;

@@ -9,9 +9,9 @@ use super::*;
 
 /// What a member holds of the token. `with`: it was written together with a record.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Token {
-    pub(super) version: Option<Version>,
-    pub(super) with: bool,
+pub(in super::super) struct Token {
+    pub(in super::super) version: Option<Version>,
+    pub(in super::super) with: bool,
 }
 
 /// What a member holds of the record: the depth of the version that it was written with.
@@ -19,7 +19,7 @@ type Record = u32;
 
 /// A member's answer to a request that it has carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(in super::super) enum Answer {
     /// It has promised, or it shows what it holds.
     Holds(u64, Held<Token>, Held<Record>),
     /// It has accepted.
@@ -32,21 +32,21 @@ pub(super) enum Answer {
 
 /// One server, as its script behaves.
 #[derive(Debug, Clone)]
-pub(super) struct Member {
+pub(in super::super) struct Member {
     /// The process that runs.
-    pub(super) process: u64,
+    pub(in super::super) process: u64,
     /// The process that has joined; another one has forgotten.
-    pub(super) joined: Option<u64>,
-    pub(super) generation: u64,
+    pub(in super::super) joined: Option<u64>,
+    pub(in super::super) generation: u64,
     /// Rounds of a lower ballot are refused.
-    pub(super) promised: Ballot,
-    pub(super) token: Held<Token>,
-    pub(super) record: Held<Record>,
+    pub(in super::super) promised: Ballot,
+    pub(in super::super) token: Held<Token>,
+    pub(in super::super) record: Held<Record>,
 }
 
 /// What a request wants of a member.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Wish {
+pub(in super::super) enum Wish {
     /// Shows what it holds.
     Show,
     Prepare(Ballot),
@@ -62,14 +62,14 @@ pub(super) enum Wish {
 
 /// A request to one process of one member. `generation`: none, if the client does not know any.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Request {
-    pub(super) process: u64,
-    pub(super) generation: Option<u64>,
-    pub(super) wish: Wish,
+pub(in super::super) struct Request {
+    pub(in super::super) process: u64,
+    pub(in super::super) generation: Option<u64>,
+    pub(in super::super) wish: Wish,
 }
 
 impl Member {
-    pub(super) fn is_sure(&self) -> bool {
+    pub(in super::super) fn is_sure(&self) -> bool {
         self.joined == Some(self.process)
     }
 
@@ -84,7 +84,7 @@ impl Member {
     }
 
     /// Carries a request out.
-    pub(super) fn answer(&mut self, request: &Request, rules: Rules) -> Answer {
+    pub(in super::super) fn answer(&mut self, request: &Request, rules: Rules) -> Answer {
         if request.process != self.process && rules.have(Rule::ForOneProcess) {
             return Answer::Refused;
         }
@@ -161,13 +161,13 @@ impl Random {
 
 /// A value of the token: a version, and the one that it succeeds. The record's is the version that it was written with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Version {
-    id: u32,
-    after: u32,
+pub(in super::super) struct Version {
+    pub(in super::super) id: u32,
+    pub(in super::super) after: u32,
     /// The position in the chain.
-    depth: u32,
+    pub(in super::super) depth: u32,
     /// That of the last version with a record.
-    recorded: u32,
+    pub(in super::super) recorded: u32,
 }
 
 /// What a client wants.
