@@ -21,6 +21,8 @@ mod shown;
 mod wish;
 
 #[cfg(test)]
+mod failure_tests;
+#[cfg(test)]
 mod member_tests;
 
 use std::sync::Arc;

@@ -282,7 +282,8 @@ pub(super) async fn attempt(
         // Fewer than a majority have it, or may have it: the next round completes it, or another client's does.
         _ => {
             plan.sent.push(ballot);
-            match accepted.reports().filter(|it| it.is_sure).count() >= needed {
+            let answer = accepted.reports().filter(|it| it.is_sure).count() >= needed;
+            match answer || members.asks_late_ones(&accepted) {
                 true => Ok(Tried::Again),
                 false => Err(members.error(&accepted)),
             }

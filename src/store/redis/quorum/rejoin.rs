@@ -27,6 +27,9 @@ pub(super) async fn mend(
     if rejoin(members, answers, deadline).await {
         return Ok(());
     }
+    if members.asks_late_ones(answers) {
+        return Ok(());
+    }
     // They are of several generations, or behind, or another client lets them join: the next round knows better.
     match answers.reports().count() >= members.majority() {
         true => Ok(()),

@@ -276,6 +276,15 @@ impl Members {
         }
     }
 
+    /// Lets the next round ask those that were left out of this one. `false`: there are none.
+    pub(super) fn asks_late_ones(&mut self, answers: &Answers) -> bool {
+        let left_out = answers.0.iter().any(Option::is_none);
+        for member in self.all.iter_mut().filter(|_| left_out) {
+            member.late_until = None;
+        }
+        left_out
+    }
+
     /// Subscribes to a channel of the first member that lets it.
     pub(super) async fn subscribed(
         &self,

@@ -1,0 +1,240 @@
+//! Members that are killed, emptied and frozen.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use super::QuorumKv;
+use crate::store::kv::{Ask, Commit, Committed, Fields, Found, Kv as _, Outcome, Put};
+use crate::store::redis::settings::Settings;
+use crate::store::redis::test_server::{Server, quorum_url};
+use crate::store::{StoreError, Trouble};
+
+const TIMEOUT: Duration = Duration::from_secs(10);
+const TOKEN: &str = "token:g";
+
+struct Quorum([Server; 3]);
+
+impl Quorum {
+    fn new() -> Self {
+        Self([(); 3].map(|()| Server::start(&[])))
+    }
+
+    fn kv(&self) -> QuorumKv {
+        let url = quorum_url(self.0.each_ref(), "q");
+        let settings = Settings::read(&url, |_| None).unwrap();
+        QuorumKv::new(settings, TIMEOUT, "test").unwrap()
+    }
+
+    /// How many members have joined.
+    fn joined(&self) -> usize {
+        let is_sure = |server: &&Server| {
+            let info = server.cli(&["INFO", "server"]);
+            let run = info.lines().find_map(|line| line.strip_prefix("run_id:"));
+            let member = server.cli(&["HGET", "{q}:member", "process"]);
+            !member.trim().is_empty() && run.is_some_and(|run| run.starts_with(member.trim()))
+        };
+        self.0.iter().filter(is_sure).count()
+    }
+}
+
+fn swap(kv: &mut QuorumKv, from: Option<&str>, to: &str) -> Result<Committed, StoreError> {
+    kv.commit(&Commit {
+        compare: vec![(TOKEN.into(), from.map(str::to_owned))],
+        puts: vec![Put {
+            key: TOKEN.into(),
+            version: to.into(),
+            fields: Fields::new(),
+            stamps: true,
+            numbered: false,
+            lists: Vec::new(),
+        }],
+        ..Commit::default()
+    })
+}
+
+fn done(committed: Result<Committed, StoreError>) {
+    assert_eq!(committed.unwrap().outcome, Outcome::Done);
+}
+
+fn look(kv: &mut QuorumKv) -> Found {
+    kv.get(&[Ask::One(TOKEN.into())]).unwrap()
+}
+
+fn version(kv: &mut QuorumKv) -> Option<String> {
+    look(kv)
+        .entries
+        .get(TOKEN)
+        .map(|entry| entry.version.clone())
+}
+
+#[test]
+fn a_member_that_is_killed_and_emptied_joins_again_with_what_the_others_hold() {
+    let quorum = Quorum::new();
+    let mut kv = quorum.kv();
+    done(swap(&mut kv, None, "1"));
+    let before = look(&mut kv).server.incarnation;
+    // Without persistence a server that starts anew is empty.
+    quorum.0[0].kill();
+    done(swap(&mut kv, Some("1"), "2"));
+    quorum.0[0].launch();
+    assert_eq!(quorum.joined(), 2);
+    assert_eq!(version(&mut quorum.kv()).as_deref(), Some("2"));
+    assert_eq!(quorum.joined(), 3);
+    // Now another one may go.
+    quorum.0[1].kill();
+    assert_eq!(version(&mut kv).as_deref(), Some("2"));
+    done(swap(&mut kv, Some("2"), "3"));
+    assert_eq!(look(&mut kv).server.incarnation, before);
+}
+
+#[test]
+fn a_member_whose_data_are_removed_counts_for_nothing_until_it_has_joined() {
+    let quorum = Quorum::new();
+    let mut kv = quorum.kv();
+    done(swap(&mut kv, None, "1"));
+    quorum.0[2].cli(&["FLUSHALL"]);
+    quorum.0[0].freeze();
+    // One that knows and one that has forgotten are no majority.
+    let url_of_two = swap(&mut kv, Some("1"), "2");
+    assert!(url_of_two.is_err(), "{url_of_two:?}");
+    quorum.0[0].thaw();
+    assert_eq!(version(&mut quorum.kv()).as_deref(), Some("1"));
+    assert_eq!(quorum.joined(), 3);
+}
+
+#[test]
+fn a_majority_that_is_emptied_at_once_is_another_incarnation() {
+    let quorum = Quorum::new();
+    let mut kv = quorum.kv();
+    done(swap(&mut kv, None, "1"));
+    let before = look(&mut kv);
+    for server in &quorum.0[..2] {
+        server.kill();
+        server.launch();
+    }
+    let after = look(&mut quorum.kv());
+    assert_ne!(after.server.incarnation, before.server.incarnation);
+    assert_ne!(after.now.epoch, before.now.epoch);
+    // What the third member still has is the store's.
+    assert_eq!(after.entries[TOKEN].version, "1");
+    assert_eq!(after.entries[TOKEN].stamp.epoch, before.now.epoch);
+    assert_eq!(quorum.joined(), 3);
+}
+
+#[test]
+fn a_frozen_member_slows_nothing_and_a_second_one_ends_grants() {
+    let quorum = Quorum::new();
+    let mut kv = quorum.kv();
+    done(swap(&mut kv, None, "0"));
+    quorum.0[1].freeze();
+    let began = Instant::now();
+    for number in 0..100 {
+        let from = number.to_string();
+        done(swap(&mut kv, Some(&from), &(number + 1).to_string()));
+    }
+    // Each call that waited for it would take ten seconds.
+    assert!(began.elapsed() < TIMEOUT, "{:?}", began.elapsed());
+    quorum.0[2].kill();
+    let error = swap(&mut kv, Some("100"), "101").unwrap_err();
+    assert_eq!(error.trouble, Trouble::Refused, "nothing was sent: {error}");
+    assert!(
+        error.what.contains("fewer than 2 of its 3 servers answer"),
+        "{error}"
+    );
+    quorum.0[1].thaw();
+    assert_eq!(version(&mut kv).as_deref(), Some("100"));
+}
+
+#[test]
+fn a_commit_of_many_clients_happens_once() {
+    let quorum = Quorum::new();
+    done(swap(&mut quorum.kv(), None, "0"));
+    let won = std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..4)
+            .map(|client| {
+                let mut kv = quorum.kv();
+                scope.spawn(move || {
+                    let mut won = Vec::new();
+                    for _ in 0..25 {
+                        let from: u32 = version(&mut kv).unwrap().parse().unwrap();
+                        // No two clients write the same version.
+                        let to = from - from % 4 + 4 + client;
+                        let swapped = swap(&mut kv, Some(&from.to_string()), &to.to_string());
+                        if swapped.is_ok_and(|it| it.outcome == Outcome::Done) {
+                            won.push(from);
+                        }
+                    }
+                    won
+                })
+            })
+            .collect();
+        let won = clients.into_iter().flat_map(|it| it.join().unwrap());
+        won.collect::<Vec<u32>>()
+    });
+    let mut once = won.clone();
+    once.sort_unstable();
+    once.dedup();
+    assert_eq!(once.len(), won.len(), "a version has two successors");
+    assert!(won.len() > 10, "{won:?}");
+}
+
+/// Swaps of several clients, whose versions are numbers that only they write.
+fn swap_until(over: &AtomicBool, mut kv: QuorumKv, client: u64, won: &Mutex<BTreeMap<u64, u64>>) {
+    let mut number = 0;
+    while !over.load(Ordering::Relaxed) {
+        let Ok(found) = kv.get(&[Ask::One(TOKEN.into())]) else {
+            continue;
+        };
+        let Some(entry) = found.entries.get(TOKEN) else {
+            continue;
+        };
+        number += 1;
+        let to = number * 8 + client;
+        let swapped = swap(&mut kv, Some(&entry.version), &to.to_string());
+        if swapped.is_ok_and(|it| it.outcome == Outcome::Done) {
+            let from = entry.version.parse().unwrap();
+            let other = won.lock().unwrap().insert(from, to);
+            assert_eq!(other, None, "{from} has two successors: {other:?} and {to}");
+        }
+    }
+}
+
+/// Each fault comes when all members have joined again.
+#[test]
+fn no_swap_is_lost_while_members_are_emptied_and_frozen() {
+    const FAULTS: usize = 12;
+    let quorum = Quorum::new();
+    done(swap(&mut quorum.kv(), None, "0"));
+    let (over, won) = (AtomicBool::new(false), Mutex::default());
+    std::thread::scope(|scope| {
+        for client in 1..4 {
+            let kv = quorum.kv();
+            let (over, won) = (&over, &won);
+            scope.spawn(move || swap_until(over, kv, client, won));
+        }
+        for fault in 0..FAULTS {
+            let server = &quorum.0[fault % 3];
+            let before = won.lock().unwrap().len();
+            match fault % 2 {
+                0 => server.kill(),
+                _ => server.freeze(),
+            }
+            server.wait_until("swaps without it", || {
+                won.lock().unwrap().len() > before + 20
+            });
+            match fault % 2 {
+                0 => server.launch(),
+                _ => server.thaw(),
+            }
+            server.wait_until("a member that joins", || quorum.joined() == 3);
+        }
+        over.store(true, Ordering::Relaxed);
+    });
+    let won = won.into_inner().unwrap();
+    assert!(won.len() > FAULTS * 20, "{}", won.len());
+    // The last version comes after all of them.
+    let last: u64 = version(&mut quorum.kv()).unwrap().parse().unwrap();
+    assert!(!won.contains_key(&last), "{last} was succeeded");
+}
