@@ -121,7 +121,7 @@ pub(in crate::store) fn primaries<L: Examined>() -> Vec<(&'static str, Vec<Check
         let facts = facts(&[], &[("id", name), ("writable", "on")]);
         (name.to_owned(), facts)
     };
-    let said = |met: &[_]| primary::<L>(met).into_iter().collect();
+    let said = |met: &[_]| primary::<L>(met, met.len()).into_iter().collect();
     let two = [met("a:1"), met("b:2")];
     vec![
         ("none", said(&[])),

@@ -102,15 +102,21 @@ pub(in crate::store) fn examine<L: Examined>(
         }
     }
     if several {
-        primary::<L>(&known).into_iter().for_each(&mut *tell);
+        let servers = settings.servers().hosts.len();
+        primary::<L>(&known, servers)
+            .into_iter()
+            .for_each(&mut *tell);
         clock::between(&clocks).into_iter().for_each(&mut *tell);
     }
     let fails_over = several || known.iter().any(|(_, facts)| facts.has("fails_over"));
     tell(advice::timing(timing, fails_over));
 }
 
-/// Checks that one server of several accepts writes. Two names may lead to one server.
-pub(in crate::store) fn primary<L: Examined>(known: &[(String, Facts)]) -> Option<Check> {
+/// Checks that one of so many servers accepts writes, or enough do. Two names may lead to one server.
+pub(in crate::store) fn primary<L: Examined>(
+    known: &[(String, Facts)],
+    servers: usize,
+) -> Option<Check> {
     let mut writable: Vec<(&str, &str)> = Vec::new();
     for (name, facts) in known.iter().filter(|(_, facts)| facts.has("writable")) {
         let id = facts.text("id");
@@ -120,6 +126,9 @@ pub(in crate::store) fn primary<L: Examined>(known: &[(String, Facts)]) -> Optio
     }
     let names: Vec<&str> = writable.iter().map(|(name, _)| *name).collect();
     let mut facts = Facts::default();
+    facts.flag("quorum", known.iter().any(|(_, facts)| facts.has("quorum")));
+    facts.set("members", servers);
+    facts.set("needed", servers / 2 + 1);
     facts.set("primaries", names.len());
     facts.set("names", names.join(", "));
     facts.set("all", names.join(" and "));

@@ -8,10 +8,9 @@ use super::fault::{Fault, RIGHTS, Said};
 use super::link::Link;
 use super::settings::Settings;
 use super::{RedisKv, RedisStore};
-use crate::store::Tokens as _;
 use crate::store::checkup::rules::{Facts, Rule};
 use crate::store::checkup::walk::{self, Ended, Examined};
-use crate::store::checkup::{Check, Tell, advice};
+use crate::store::checkup::{Check, Tell};
 use crate::store::net::dial::{Ends, ends};
 use crate::token::{GroupName, Timing};
 
@@ -23,6 +22,24 @@ const APPLICATION: &str = "tokenrun doctor";
 const COMMANDS: [&str; 13] = [
     "HGET", "HGETALL", "HSET", "EXISTS", "DEL", "INCR", "ZADD", "ZREM", "ZRANGE", "ZCARD",
     "PUBLISH", "TIME", "INFO",
+];
+
+/// What the script of a quorum's member calls.
+const COMMANDS_OF_MEMBER: [&str; 14] = [
+    "HGET",
+    "HMGET",
+    "HSET",
+    "HDEL",
+    "HEXISTS",
+    "PEXPIRE",
+    "PERSIST",
+    "ZADD",
+    "ZREM",
+    "ZREMRANGEBYSCORE",
+    "ZRANGE",
+    "PUBLISH",
+    "TIME",
+    "INFO",
 ];
 
 /// Tells which of the commands the user has no right to. It changes nothing.
@@ -64,6 +81,7 @@ impl Examined for Link {
         facts.set("user", settings.user.as_deref().unwrap_or("default"));
         facts.set("database", format!("database {}", settings.database));
         facts.set("prefix", &settings.prefix);
+        facts.flag("quorum", settings.is_quorum);
         facts
     }
 
@@ -117,10 +135,26 @@ impl Examined for Link {
         watchers.arg("NUMSUB").arg("__sentinel__:hello");
         let watched = second(ask(server, &watchers)).unwrap_or_default();
         server.facts.set("watched", watched);
-        for step in ["memory", "durability", "replicas", "cluster", "sentinel"] {
+        if server.facts.has("quorum") {
+            let joined = has_joined(server);
+            server.facts.flag("joined", joined);
+        }
+        for step in [
+            "member",
+            "memory",
+            "durability",
+            "replicas",
+            "cluster",
+            "sentinel",
+        ] {
             server.judge(step);
         }
-        read(server, group);
+        // Of a quorum the members tell no token, but a majority of them.
+        if !server.facts.has("quorum") {
+            let settings = server.session.settings().clone();
+            let kv = RedisKv::new(settings, server.limit, APPLICATION);
+            server.reads(&mut RedisStore::new(kv), group);
+        }
         Ok(())
     }
 }
@@ -182,7 +216,11 @@ fn rights(server: &mut Server<'_, '_>) {
     let prefix = &server.session.settings().prefix;
     let mut command = redis::cmd("EVAL");
     command.arg(MISSING).arg(1).arg(format!("{prefix}tokens"));
-    command.arg(prefix).arg(&COMMANDS);
+    command.arg(prefix);
+    match server.facts.has("quorum") {
+        true => command.arg(&COMMANDS_OF_MEMBER),
+        false => command.arg(&COMMANDS),
+    };
     match ask(server, &command) {
         Ok(missing) => {
             server.facts.set("missing", text(&missing));
@@ -206,25 +244,14 @@ fn refusal(step: &'static str, fault: &Fault, rights: &str) -> Check {
     Check::fail(step, fault.trouble(), fault.words(), remedy)
 }
 
-/// Reads a token as a run does: this group's, or any.
-fn read(server: &mut Server<'_, '_>, group: Option<&GroupName>) {
-    let Ok(any) = GroupName::new("doctor") else {
-        return;
-    };
-    let kv = RedisKv::new(server.session.settings().clone(), server.limit, APPLICATION);
-    let check = match (RedisStore::new(kv).read(group.unwrap_or(&any)), group) {
-        (Ok(_), None) => return,
-        (Ok(reading), Some(group)) => advice::group(group, reading.row.as_ref(), server.timing),
-        (Err(error), group) => Check::fail(
-            if group.is_some() { "group" } else { "read" },
-            error.trouble,
-            error.what.clone(),
-            error
-                .remedy
-                .unwrap_or_else(|| "see the server's log".into()),
-        ),
-    };
-    server.tell(check);
+/// True if this process of the server has joined its quorum.
+fn has_joined(server: &mut Server<'_, '_>) -> bool {
+    let mut member = redis::cmd("HGET");
+    let prefix = &server.session.settings().prefix;
+    member.arg(format!("{prefix}member")).arg("process");
+    let joined = ask(server, &member).map(|said| text(&said));
+    let own = server.facts.text("id").get(..16).map(str::to_owned);
+    own.is_some_and(|own| joined.is_ok_and(|joined| joined.starts_with(&own)))
 }
 
 /// An answer as a text; several with blanks between.

@@ -338,7 +338,7 @@ fn the_texts_about_failovers_are_pinned() {
         ("one", vec![a.clone(), c.clone()], &two),
         ("two", vec![a, b, c], &clocks),
     ] {
-        let primary = walk::primary::<Link>(&met).into_iter();
+        let primary = walk::primary::<Link>(&met, met.len()).into_iter();
         let checks = primary.chain(clock::between(clocks)).collect();
         cases.push((name.to_owned(), checks));
     }
@@ -353,7 +353,7 @@ fn met(host: &str, id: &str, writable: &str) -> (String, Facts) {
 
 #[test]
 fn there_must_be_one_primary() {
-    let verdict = |met: &[_]| walk::primary::<Link>(met).unwrap().verdict;
+    let verdict = |met: &[_]| walk::primary::<Link>(met, met.len()).unwrap().verdict;
     assert_eq!(verdict(&[]), STUCK);
     let (a, b) = (met("a", "1", ON), met("b", "2", ""));
     assert_eq!(verdict(&[a.clone(), b]), Verdict::Fine);

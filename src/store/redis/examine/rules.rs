@@ -37,6 +37,10 @@ pub(super) const RULES: &[Rule] = &[
         major.parse::<u32>().is_ok_and(|major| major < 7)
     })
     .wrong("{kind} {release}, {place}", "use Redis 7.0, Valkey 7.2 or newer"),
+    on("server", |f| !is_master(f) && f.has("quorum")).unavailable(
+        "{kind} {release}, {place}, which counts for nothing",
+        "REPLICAOF NO ONE: the servers of a quorum are independent",
+    ),
     on("server", |f| !is_master(f) && !f.has("several")).unavailable(
         "{kind} {release}, {place}, where no token can be written",
         "name the master, or all servers that may become it (redis://db1,db2)",
@@ -49,6 +53,16 @@ pub(super) const RULES: &[Rule] = &[
     ),
     otherwise("rights").fine("all commands on the keys {prefix}*"),
 
+    on("member", |f| f.has("quorum") && f.has("joined")).fine("it has joined, and knows what it has promised"),
+    on("member", |f| f.has("quorum")).warn(
+        "it has not joined since it started, and counts for nothing",
+        "a run lets it join, and tokenrun status does",
+    ),
+
+    on("memory", |f| f.has("quorum") && !f.is("maxmemory_policy", "noeviction")).wrong(
+        "{memory}: a full server forgets what it has promised, and counts for nothing from then on",
+        "CONFIG SET maxmemory-policy noeviction, and in redis.conf; a server that has removed keys must be restarted",
+    ),
     on("memory", |f| f.text("maxmemory_policy").starts_with("allkeys")).wrong(
         "{memory}: a full server removes tokens, and then two nodes run the job",
         "CONFIG SET maxmemory-policy noeviction, and in redis.conf",
@@ -68,6 +82,8 @@ pub(super) const RULES: &[Rule] = &[
             "the server could not write its data to the disk",
             "see its log, and the room on its disk",
         ),
+    on("durability", |f| f.has("quorum"))
+        .fine("what it forgets when it starts anew the others tell it; if a majority starts anew at once, nothing is granted until every earlier lease is over"),
     on("durability", |f| !f.is("aof_enabled", "1")).warn(
         "appendonly is off: a server that is killed forgets the tokens and history; {later}",
         "set appendonly yes and appendfsync always",
@@ -87,6 +103,8 @@ pub(super) const RULES: &[Rule] = &[
         "see that redis.conf has appendonly yes and appendfsync always",
     ),
 
+    on("replicas", |f| f.has("quorum") && replicas(f) > 0)
+        .fine("{connected_slaves} replicas, which count for nothing: one that is promoted joins as a new server"),
     on("replicas", |f| needs_replicas(f) && near(f) < f.number("least")).unavailable(
         "{min_slaves_good_slaves} of {least} replicas are there: the server refuses writes",
         "start the replicas, or see why they lag (min-replicas-to-write, min-replicas-max-lag)",
@@ -113,12 +131,15 @@ pub(super) const RULES: &[Rule] = &[
         ALL,
     ),
 
-    on("cluster", |f| f.has("cluster_enabled")).warn(
+    on("cluster", |f| f.has("cluster_enabled") && !f.has("quorum")).warn(
         "one node of a cluster; its failover may lose grants, and tokenrun follows it only to nodes that the URL \
          names",
         "name the node with tokenrun's keys and its replicas, and set min-replicas-to-write to their number",
     ),
 
+    on("sentinel", |f| f.has("watched") && f.has("quorum")).fine(
+        "a Sentinel watches it; a replica that it promotes joins as a new server",
+    ),
     on("sentinel", |f| f.has("watched") && needs_replicas(f)).fine(
         "a Sentinel watches it and may promote a replica, which may lack the last grants",
     ),
@@ -128,6 +149,15 @@ pub(super) const RULES: &[Rule] = &[
          the URL",
     ),
 
+    on("primary", |f| f.has("quorum") && f.number("primaries") < f.number("needed")).unavailable(
+        "{primaries} of {members} servers can be used: fewer than {needed} grant nothing",
+        "start the others",
+    ),
+    on("primary", |f| f.has("quorum") && f.number("primaries") < f.number("members")).warn(
+        "{primaries} of {members} servers can be used, and {needed} are needed",
+        "start the others, or see whether two names lead to one server",
+    ),
+    on("primary", |f| f.has("quorum")).fine("all {members} servers can be used"),
     on("primary", |f| !f.has("primaries"))
         .unavailable("no server that can be reached is a master", "start one, or name it"),
     on("primary", |f| f.is("primaries", "1")).fine("{names} is the only master"),

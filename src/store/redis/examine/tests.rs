@@ -246,3 +246,49 @@ fn what_is_said_of_a_connection_that_failed_is_pinned() {
     let stores = stores.map(|it| (it, Settings::read(it, |_| None).unwrap()));
     pin_faults::<Link>("redis_connecting", stores, &faults);
 }
+
+#[test]
+fn a_member_of_a_quorum_needs_no_log_and_must_remove_nothing() {
+    let quorum = ("quorum", "on");
+    let of = |step, more: &[(&'static str, &'static str)]| {
+        let pairs: Vec<_> = more.iter().copied().chain([quorum]).collect();
+        check(step, &pairs)
+    };
+    assert_eq!(
+        of("durability", &[("aof_enabled", "0")]).verdict,
+        Verdict::Fine
+    );
+    assert_eq!(
+        of("replicas", &[("connected_slaves", "1")]).verdict,
+        Verdict::Fine
+    );
+    let policy = |name| of("memory", &[("maxmemory_policy", name)]);
+    // Promises have a time limit.
+    assert!(is_fail(&policy("volatile-lru")));
+    assert_eq!(policy("noeviction").verdict, Verdict::Fine);
+    assert_eq!(of("member", &[("joined", "on")]).verdict, Verdict::Fine);
+    assert_eq!(of("member", &[]).verdict, Verdict::Warn);
+    assert!(is_fail(&of(
+        "server",
+        &[("role", "slave"), ("several", "on")]
+    )));
+    assert_eq!(said(&["member"], &[]), []);
+}
+
+#[test]
+fn a_quorum_needs_a_majority_of_its_servers() {
+    let met = |id: &str| {
+        let mut facts = facts(&[("quorum", "on"), ("writable", "on")]);
+        facts.set("id", id);
+        (id.to_owned(), facts)
+    };
+    let of = |ids: &[&str]| {
+        let met: Vec<_> = ids.iter().map(|id| met(id)).collect();
+        walk::primary::<Link>(&met, 3).unwrap().verdict
+    };
+    assert_eq!(of(&["a", "b", "c"]), Verdict::Fine);
+    assert_eq!(of(&["a", "b"]), Verdict::Warn);
+    // Two names lead to one server.
+    assert_eq!(of(&["a", "b", "b"]), Verdict::Warn);
+    assert!(matches!(of(&["a", "a"]), Verdict::Fail(_)));
+}
