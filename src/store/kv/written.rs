@@ -14,7 +14,7 @@ pub(in crate::store) struct Written {
     /// The time of its last stamp; none, if the back end itself keeps it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::store) stamp: Option<WrittenStamp>,
-    /// Its number, if it has one and the back end itself keeps none.
+    /// The entry's number, if it has one and the back end itself keeps none.
     #[serde(default, skip_serializing_if = "is_none")]
     pub(in crate::store) number: i64,
     /// Its places in lists.

@@ -3,10 +3,10 @@
 use super::attempt::{Plan, Tried, attempt, pause};
 use super::look::look;
 use super::round::{Members, TRIES};
-use crate::store::StoreError;
 use crate::store::kv::flights::Turned;
 use crate::store::kv::{Commit, Committed, Outcome};
 use crate::store::net::deadline::Deadline;
+use crate::store::{StoreError, Trouble};
 
 /// Compares and writes.
 pub(super) async fn commit(
@@ -23,7 +23,8 @@ pub(super) async fn commit(
                 return Ok(Committed { outcome, found });
             }
             Ok(Tried::Happened(None)) => {
-                let found = look(members, deadline, turned, &commit.then).await?;
+                let looked = look(members, deadline, turned, &commit.then).await;
+                let found = looked.map_err(uncertain)?;
                 let outcome = Outcome::Done;
                 return Ok(Committed { outcome, found });
             }
@@ -33,12 +34,20 @@ pub(super) async fn commit(
             }
             Ok(Tried::Again) => {}
             Err(error) if plan.sent.is_empty() => return Err(error.without_effect()),
-            Err(error) => return Err(error),
+            Err(error) => return Err(uncertain(error)),
         }
         pause(tried).await;
     }
     match plan.sent.is_empty() {
         true => Err(members.gave_up()),
-        false => Err(StoreError::unavailable(members.gave_up().what)),
+        false => Err(uncertain(members.gave_up())),
+    }
+}
+
+/// This error of a commit that may have happened, or has.
+fn uncertain(error: StoreError) -> StoreError {
+    StoreError {
+        trouble: Trouble::Unavailable,
+        ..error
     }
 }

@@ -30,7 +30,7 @@ const LATE: Duration = Duration::from_secs(2);
 /// A member of the quorum.
 pub(super) struct Member {
     pub(super) session: Session,
-    /// Its process, as it was last met.
+    /// The server's process, as it was last met.
     process: Option<String>,
     /// How far its clock was ahead of the store's, in milliseconds.
     pub(super) ahead_ms: Option<i64>,

@@ -38,7 +38,7 @@ pub(super) enum Wish {
     },
     /// Enters the request's generation, and tells all keys.
     Enter,
-    /// Has the rest of what it had forgotten.
+    /// Counts again from now on: it has been given all that it had forgotten.
     Join { incarnation: String },
 }
 
@@ -110,7 +110,7 @@ pub(super) fn newest(members: usize, held: &[Held<Kept>]) -> Option<Held<Kept>> 
 /// The member to which a request goes, as it must be.
 #[derive(Debug, Clone, Default)]
 pub(super) struct To {
-    /// Its process, if it is known.
+    /// The server's process, if it is known.
     pub(super) process: Option<String>,
     /// `None`: any.
     pub(super) generation: Option<Ballot>,
@@ -243,7 +243,7 @@ pub(super) struct Report {
     pub(super) incarnation: String,
     /// The highest ballot that it has met.
     pub(super) highest: Ballot,
-    /// Its clock.
+    /// The time by the member's clock.
     pub(super) now_ms: i64,
     /// The keys of each part that was asked for; or all keys.
     pub(super) parts: Vec<Vec<String>>,
