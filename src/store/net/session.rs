@@ -253,11 +253,7 @@ impl<L: Link> Session<L> {
     fn take_runtime(&mut self) -> Result<Runtime, String> {
         match self.runtime.take() {
             Some(runtime) => Ok(runtime),
-            None => Builder::new_current_thread()
-                .enable_io()
-                .enable_time()
-                .build()
-                .map_err(|error| format!("the operating system gave no event loop: {error}")),
+            None => event_loop(),
         }
     }
 
@@ -387,6 +383,15 @@ impl<L: Link> Drop for Session<L> {
             runtime.shutdown_background();
         }
     }
+}
+
+/// An event loop for this thread. An error says why there is none.
+pub(in crate::store) fn event_loop() -> Result<Runtime, String> {
+    let built = Builder::new_current_thread()
+        .enable_io()
+        .enable_time()
+        .build();
+    built.map_err(|error| format!("the operating system gave no event loop: {error}"))
 }
 
 /// Connects to a server, at one of its places. Each has an equal share of the time.

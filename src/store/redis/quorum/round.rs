@@ -5,14 +5,14 @@ use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 use tokio::time::{Instant, sleep_until};
 
 use super::register::{Ballot, majority};
 use super::wish::{Did, Report, To, Wish};
 use crate::store::net::deadline::Deadline;
 use crate::store::net::host::Settings as _;
-use crate::store::net::session::Failed;
+use crate::store::net::session::{Failed, event_loop};
 use crate::store::redis::link::{Link, Session};
 use crate::store::redis::script::{SERVER, text};
 use crate::store::redis::settings::Settings;
@@ -158,15 +158,7 @@ impl Members {
     ) -> Result<T, StoreError> {
         let runtime = match self.runtime.take() {
             Some(runtime) => runtime,
-            None => {
-                let built = Builder::new_current_thread()
-                    .enable_io()
-                    .enable_time()
-                    .build();
-                built.map_err(|error| {
-                    StoreError::refused(format!("the operating system gave no event loop: {error}"))
-                })?
-            }
+            None => event_loop().map_err(StoreError::refused)?,
         };
         let done = runtime.block_on(async { work(self, Deadline::after(limit)).await });
         self.runtime = Some(runtime);
