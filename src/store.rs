@@ -79,6 +79,12 @@ pub trait Store: Tokens + Queue + Records + Marks + Send {
         None
     }
 
+    /// How many of its servers answered the last request, in words, of a store that is a majority of several. `None`: it
+    /// depends on one.
+    fn condition(&self) -> Option<String> {
+        None
+    }
+
     /// Called once when no request has come for a second: gives back what the next request can do
     /// without, such as a connection that others need.
     fn idle(&mut self) {}

@@ -117,6 +117,12 @@ impl StoreError {
         Self::of(Trouble::Refused, what)
     }
 
+    /// The operating system gives no random number: nothing was sent.
+    pub fn without_random(error: io::Error) -> Self {
+        let what = format!("the operating system gave no random number: {error}");
+        Self::refused(what).caused_by(error)
+    }
+
     /// This error, where it is certain that nothing has happened.
     pub fn without_effect(self) -> Self {
         match self.trouble {

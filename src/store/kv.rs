@@ -58,6 +58,11 @@ pub trait Kv: Send {
         None
     }
 
+    /// How many of its servers answer ([`super::Store::condition`]).
+    fn condition(&self) -> Option<String> {
+        None
+    }
+
     /// Makes this channel's announcements reach [`Self::notifier`], and clears the notifier, as
     /// [`Self::get`] does.
     fn subscribe(&mut self, channel: &str) {
@@ -289,6 +294,10 @@ impl<K: Kv> Store for KvStore<K> {
 
     fn lookout(&self) -> Option<Arc<dyn Lookout>> {
         self.kv.lookout()
+    }
+
+    fn condition(&self) -> Option<String> {
+        self.kv.condition()
     }
 
     fn idle(&mut self) {

@@ -8,11 +8,13 @@ use std::time::Duration;
 use super::checkup::{Check, Tell, directory};
 use super::etcd::settings::Settings as EtcdSettings;
 use super::etcd::{self, EtcdStore};
+use super::kv::KvStore;
 use super::mysql::{self, MysqlStore};
 use super::net::host::{self, Secret};
 use super::net::options::BadSettings;
 use super::postgres::{self, PostgresStore};
-use super::redis::settings as redis_settings;
+use super::redis::quorum::QuorumKv;
+use super::redis::settings::Settings as RedisSettings;
 use super::redis::{self, RedisKv, RedisStore};
 use super::sql::server::SqlStore;
 use super::sqlite::{self, SqliteStore};
@@ -94,7 +96,10 @@ impl StoreUrl {
             }
             Self::Postgres(text) => Box::new(postgres_store(text, opening, warn)?),
             Self::Mysql(text) => Box::new(mysql_store(text, opening, warn)?),
-            Self::Redis(text) => Box::new(redis_store(text, opening)?),
+            Self::Redis(text) => match redis_settings(text)? {
+                settings if settings.is_quorum => Box::new(quorum_store(settings, opening)?),
+                settings => Box::new(redis_store(settings, opening)),
+            },
             Self::Etcd(text) => Box::new(etcd_store(text, opening)?),
             Self::Zookeeper(text) => Box::new(zk_store(text, opening)?),
         };
@@ -115,8 +120,14 @@ impl StoreUrl {
             Self::Sqlite(path) => sqlite_store(path, opening)?.name().to_owned(),
             Self::Postgres(text) => made(postgres_store(text, opening, warn)?, SqlStore::init)?,
             Self::Mysql(text) => made(mysql_store(text, opening, warn)?, SqlStore::init)?,
-            // There is nothing to make. The server must be usable.
-            Self::Redis(text) => made(redis_store(text, opening)?, |store| store.list().map(drop))?,
+            Self::Redis(text) => match redis_settings(text)? {
+                // A majority cannot prove that it has no past: the operator says so.
+                settings if settings.is_quorum => made(quorum_store(settings, opening)?, |it| {
+                    it.init(opening.timeout)
+                })?,
+                // There is nothing to make. The server must be usable.
+                settings => made(redis_store(settings, opening), |it| it.list().map(drop))?,
+            },
             // A cluster cannot prove that it has no past: the operator says so.
             Self::Etcd(text) => made(etcd_store(text, opening)?, |it| it.init(opening.timeout))?,
             Self::Zookeeper(text) => made(zk_store(text, opening)?, |it| it.init(opening.timeout))?,
@@ -178,7 +189,7 @@ impl StoreUrl {
                 tell,
             ),
             Self::Redis(text) => examine_servers(
-                settings_of_redis(text),
+                redis_settings(text),
                 "correct it in the URL",
                 redis::examine::examine,
                 examination,
@@ -275,11 +286,19 @@ fn mysql_store(
     Ok(MysqlStore::new(settings, opening.timeout))
 }
 
-fn redis_store(text: &Secret, opening: &Opening<'_>) -> Result<RedisStore, StoreError> {
+fn redis_store(settings: RedisSettings, opening: &Opening<'_>) -> RedisStore {
     guard_password();
-    let settings = settings_of_redis(text)?;
     let kv = RedisKv::new(settings, opening.timeout, opening.application);
-    Ok(RedisStore::new(kv))
+    RedisStore::new(kv)
+}
+
+fn quorum_store(
+    settings: RedisSettings,
+    opening: &Opening<'_>,
+) -> Result<KvStore<QuorumKv>, StoreError> {
+    guard_password();
+    let kv = QuorumKv::new(settings, opening.timeout, opening.application)?;
+    Ok(KvStore::new(kv))
 }
 
 fn etcd_store(text: &Secret, opening: &Opening<'_>) -> Result<EtcdStore, StoreError> {
@@ -304,8 +323,8 @@ fn settings_of_etcd(text: &Secret) -> Result<EtcdSettings, StoreError> {
     read.map_err(|bad| StoreError::misconfigured(format!("the store's URL {bad}")))
 }
 
-fn settings_of_redis(text: &Secret) -> Result<redis_settings::Settings, StoreError> {
-    let read = redis_settings::Settings::read(&text.0, |name| std::env::var(name).ok());
+fn redis_settings(text: &Secret) -> Result<RedisSettings, StoreError> {
+    let read = RedisSettings::read(&text.0, |name| std::env::var(name).ok());
     read.map_err(|bad| StoreError::misconfigured(format!("the store's URL {bad}")))
 }
 

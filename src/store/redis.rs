@@ -15,7 +15,6 @@ pub mod settings;
 mod fault;
 mod link;
 mod login;
-#[cfg(test)]
 pub(in crate::store) mod quorum;
 mod reply;
 mod script;

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use rustix::time::{
@@ -50,6 +51,18 @@ impl AsFd for EventFlag {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
+}
+
+/// A descriptor that is readable while one of these is, or is at its end. Closed on exec.
+///
+/// # Errors
+/// What epoll_create1(2) and epoll_ctl(2) say: out of descriptors or memory.
+pub fn any_of<'a>(all: impl IntoIterator<Item = BorrowedFd<'a>>) -> io::Result<OwnedFd> {
+    let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
+    for one in all {
+        epoll.add(one, EpollEvent::new(EpollFlags::EPOLLIN, 0))?;
+    }
+    Ok(epoll.0)
 }
 
 /// A descriptor that is readable when any process has closed a file. Nonblocking and closed

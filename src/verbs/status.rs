@@ -139,8 +139,10 @@ fn look(store: &mut dyn Store, options: &Status, screen: &Screen) -> Result<Show
     let is_wanted = |row: &&Row| wanted.has(row.group.as_str());
     let lasts = last_runs(store, listing.rows.iter().filter(is_wanted))?;
     let name = store.name().to_owned();
+    let servers = store.condition().map(|it| format!(", {it}"));
+    let shown_name = format!("{name}{}", servers.unwrap_or_default());
     let at = Snapshot {
-        store: &name,
+        store: &shown_name,
         memory: &memory,
         now: &listing.now,
     };

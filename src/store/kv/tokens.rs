@@ -214,11 +214,7 @@ impl<K: Kv> KvStore<K> {
         else {
             return Ok(());
         };
-        let drawn = random::bits64().map_err(|error| {
-            StoreError::refused(format!(
-                "the operating system gave no random number: {error}"
-            ))
-        })?;
+        let drawn = random::bits64().map_err(StoreError::without_random)?;
         let note = NoteSwap {
             from: None,
             to: IncarnationNote::of_new(own, durable, now, Version::from_random(drawn)),

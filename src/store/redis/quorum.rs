@@ -8,7 +8,7 @@
 //!
 //! Each member stamps by its own clock, and reports how old an entry is. The store's time is the majority's last of the
 //! members' clocks; its epoch is the incarnation. A member that has started anew counts for nothing until it has joined
-//! again (`rejoin.rs`). No URL names this store yet: it has not met faults.
+//! again (`rejoin.rs`).
 
 mod attempt;
 mod commit;
@@ -25,6 +25,7 @@ mod failure_tests;
 #[cfg(test)]
 mod member_tests;
 
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,6 +37,7 @@ use crate::store::kv::{Ask, Commit, Committed, Found, Kv};
 use crate::store::net::deadline::Deadline;
 use crate::store::net::host::Settings as _;
 use crate::store::{Notifier, StoreError};
+use crate::sys::events::any_of;
 use crate::sys::random;
 
 /// A subscription takes at most this part of a call's time: regular looks go on without it.
@@ -50,10 +52,13 @@ pub(in crate::store) struct QuorumKv {
     turned: Option<Turned>,
 }
 
-/// A subscription to a group's releases: a connection of its own, to one member.
+/// A subscription to a group's releases: connections of its own, to a majority of the members. One of them has accepted
+/// each release.
 struct Subscription {
-    link: Link,
+    links: Vec<Link>,
     channel: String,
+    /// Readable while one of them is.
+    any: Arc<OwnedFd>,
 }
 
 impl QuorumKv {
@@ -66,11 +71,7 @@ impl QuorumKv {
         timeout: Duration,
         application: &str,
     ) -> Result<Self, StoreError> {
-        let drawn = random::bits64().map_err(|error| {
-            StoreError::refused(format!(
-                "the operating system gave no random number: {error}"
-            ))
-        })?;
+        let drawn = random::bits64().map_err(StoreError::without_random)?;
         Ok(Self {
             name: settings.name(),
             members: Members::new(settings.named(application), drawn),
@@ -100,12 +101,24 @@ impl QuorumKv {
 
     /// Drops what has been announced. A connection that is over would notify for ever.
     fn clear_notification(&mut self) {
-        if let Some(mut it) = self.subscription.take() {
-            let kept = self.members.run(self.timeout, async |_, _| {
-                Ok(it.link.drain().await.then_some(it))
-            });
-            self.subscription = kept.ok().flatten();
-        }
+        let Some(it) = self.subscription.take() else {
+            return;
+        };
+        let (links, channel, any) = (it.links, it.channel, it.any);
+        let drained = self.members.run(self.timeout, async |members, _| {
+            let mut kept = Vec::new();
+            for mut link in links {
+                if link.drain().await {
+                    kept.push(link);
+                }
+            }
+            Ok((kept.len() >= members.majority()).then_some(kept))
+        });
+        self.subscription = drained.ok().flatten().map(|links| Subscription {
+            links,
+            channel,
+            any,
+        });
     }
 }
 
@@ -132,6 +145,11 @@ impl Kv for QuorumKv {
         })
     }
 
+    fn condition(&self) -> Option<String> {
+        let (answering, all) = self.members.answering();
+        Some(format!("{answering} of {all} servers answer"))
+    }
+
     fn subscribe(&mut self, channel: &str) {
         self.clear_notification();
         let subscribed = self.subscription.as_ref();
@@ -139,18 +157,23 @@ impl Kv for QuorumKv {
             return;
         }
         let limit = self.timeout / SUBSCRIBING;
-        let link = self.members.run(limit, async |members, deadline| {
-            members.subscribed(deadline, channel).await
+        let links = self.members.run(limit, async |members, deadline| {
+            Ok(members.subscribed(deadline, channel).await)
         });
+        let links = links.ok().filter(|it| it.len() >= self.members.majority());
         // Without a subscription, regular looks are what is left.
-        self.subscription = link.ok().map(|link| Subscription {
-            link,
-            channel: channel.to_owned(),
+        self.subscription = links.and_then(|links| {
+            let any = any_of(links.iter().map(|link| link.socket.as_fd())).ok()?;
+            Some(Subscription {
+                links,
+                channel: channel.to_owned(),
+                any: Arc::new(any),
+            })
         });
     }
 
     fn notifier(&mut self) -> Option<Notifier> {
         let subscription = self.subscription.as_ref()?;
-        Some(Notifier(Arc::clone(&subscription.link.socket)))
+        Some(Notifier(Arc::clone(&subscription.any)))
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! `redis://[user[:password]@]host[:port][,host[:port]…][/database][?prefix=NAME]`, `rediss://` for
 //! TLS, `redis+unix://[user[:password]@]/path[?db=N]` for a Unix socket; `valkey` in place of
-//! `redis` means the same.
+//! `redis` means the same. With `quorum` as a parameter, a majority of three or five servers is the store.
 
 use std::collections::BTreeSet;
 
@@ -24,10 +24,7 @@ const SCHEMES: [(&str, bool, bool); 6] = [
 const PORT: u16 = 6379;
 
 /// The parameters of a URL.
-const PARAMETERS: [&str; 5] = ["db", "prefix", "cacert", "cert", "key"];
-
-/// The parameter of a store that no user can name yet.
-const QUORUM: Option<&str> = if cfg!(test) { Some("quorum") } else { None };
+const PARAMETERS: [&str; 6] = ["db", "prefix", "quorum", "cacert", "cert", "key"];
 
 /// How many servers a quorum has.
 const MEMBERS: [usize; 2] = [3, 5];
@@ -144,9 +141,7 @@ pub fn parse(text: &str) -> Result<Settings, BadAddress> {
     let Some((scheme, tls, unix)) = SCHEMES.into_iter().find(|(known, ..)| *known == scheme) else {
         return bad("is no URL of Redis or Valkey");
     };
-    let address = Address::read(text, |name| {
-        PARAMETERS.contains(&name) || QUORUM == Some(name)
-    })?;
+    let address = Address::read(text, |name| PARAMETERS.contains(&name))?;
     let mut settings = Settings {
         servers: Servers::new(Vec::new()),
         tls: tls.then_some(TlsFiles::DEFAULT),

@@ -86,8 +86,10 @@ impl<'a> Plan<'a> {
     /// True if it has happened, by what has become of its register; `None`: that is not known.
     fn has_happened(&self, shown: &Shown) -> Option<bool> {
         match &self.written {
+            // What is there is completed.
+            Some(_) if self.commit.puts.is_empty() => Some(true),
             Some(register) if !self.sent.is_empty() => {
-                shown.newest_of(register)?.succeeds(&self.sent)
+                shown.newest_of(register)?.value.about.has(&self.sent)
             }
             _ => Some(false),
         }
@@ -166,9 +168,13 @@ impl<'a> Plan<'a> {
             let carried: Vec<Put> = carried.collect();
             puts.extend(carried);
         }
+        let about = before.value.about;
         own.kept.about = About {
             with: puts.iter().map(|put| put.key.clone()).collect(),
-            after: before.succession(),
+            writes: match writes {
+                true => about.then(ballot),
+                false => about.writes,
+            },
         };
         puts.push(own);
         puts

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::register::model::{Answer, Member, Request, Token, Version, Wish as Wished};
-use super::register::{Ballot, Held, Rules};
+use super::register::model::{Answer, Member, Request, Rules, Token, Version, Wish as Wished};
+use super::register::{Ballot, Held};
 use super::wish::{About, Did, Kept, Put, Report, To, Wish};
 use crate::store::kv::Ask;
 use crate::store::kv::written::Written;
@@ -176,7 +176,7 @@ fn put(key: &str, ballot: Ballot, version: u32, with: &[&str]) -> Put {
             age_ms: 0,
             about: About {
                 with: with.iter().map(ToString::to_string).collect(),
-                after: Vec::new(),
+                writes: Vec::new(),
             },
         },
     }

@@ -88,60 +88,26 @@ pub(super) struct Held<V> {
     pub(super) value: V,
 }
 
-/// A rule of members and clients, which a test takes away.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rule {
-    /// A member that has started anew counts for nothing.
-    UnsureIsSilent,
-    /// A request is for one process of a member's.
-    ForOneProcess,
-    /// A member refuses requests of an older generation.
-    GenerationsRefuse,
-    /// Answers count together if they are of one generation.
-    OneGeneration,
-    /// A member rejoins by what a majority of all members hold.
-    RejoinsByMajority,
-    /// A member refuses a round of a lower ballot than it has promised.
-    PromisesBind,
-    /// A round goes on from the value of the highest ballot.
-    HighestBallot,
-    /// A value is read only if a majority has it of the same ballot.
-    SameBallot,
-    /// A value that a majority does not have is completed with the registers that were written with it.
-    Together,
+/// What a round goes on from, of the answers of a majority.
+pub(super) fn newest<V>(held: &[Held<V>]) -> Option<&Held<V>> {
+    held.iter().max_by_key(|held| held.accepted)
 }
 
-/// The rules: all of them, outside of tests.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Rules {
-    pub(super) without: Option<Rule>,
+/// What a majority of so many members hold of one ballot: it is the register's value, and stays it until the next round.
+/// Equal values are not enough.
+pub(super) fn chosen<V>(members: usize, held: &[Held<V>]) -> Option<&Held<V>> {
+    of_majority(members, held, |one, other| one.accepted == other.accepted)
 }
 
-impl Rules {
-    pub(super) fn have(self, rule: Rule) -> bool {
-        self.without != Some(rule)
-    }
-
-    /// What a round goes on from, of the answers of a majority.
-    pub(super) fn newest<V>(self, held: &[Held<V>]) -> Option<&Held<V>> {
-        match self.have(Rule::HighestBallot) {
-            true => held.iter().max_by_key(|held| held.accepted),
-            false => held.last(),
-        }
-    }
-
-    /// What a majority of so many members hold of one ballot: it is the register's value, and stays it until the next round.
-    pub(super) fn chosen<V: PartialEq>(self, members: usize, held: &[Held<V>]) -> Option<&Held<V>> {
-        held.iter().find(|one| {
-            let same = held
-                .iter()
-                .filter(|other| match self.have(Rule::SameBallot) {
-                    true => other.accepted == one.accepted,
-                    false => other.value == one.value,
-                });
-            same.count() >= majority(members)
-        })
-    }
+fn of_majority<V>(
+    members: usize,
+    held: &[Held<V>],
+    same: impl Fn(&Held<V>, &Held<V>) -> bool,
+) -> Option<&Held<V>> {
+    held.iter().find(|one| {
+        let count = held.iter().filter(|other| same(one, other)).count();
+        count >= majority(members)
+    })
 }
 
 /// How many of so many members are a majority.

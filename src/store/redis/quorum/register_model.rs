@@ -7,6 +7,55 @@ use std::ops::Range;
 
 use super::*;
 
+/// A rule of members and clients, which a test takes away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) enum Rule {
+    /// A member that has started anew counts for nothing.
+    UnsureIsSilent,
+    /// A request is for one process of a member's.
+    ForOneProcess,
+    /// A member refuses requests of an older generation.
+    GenerationsRefuse,
+    /// Answers count together if they are of one generation.
+    OneGeneration,
+    /// A member rejoins by what a majority of all members hold.
+    RejoinsByMajority,
+    /// A member refuses a round of a lower ballot than it has promised.
+    PromisesBind,
+    /// A round goes on from the value of the highest ballot.
+    HighestBallot,
+    /// A value is read only if a majority has it of the same ballot.
+    SameBallot,
+    /// A value that a majority does not have is completed with the registers that were written with it.
+    Together,
+}
+
+/// The rules: all of them, or all but one.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in super::super) struct Rules {
+    pub(in super::super) without: Option<Rule>,
+}
+
+impl Rules {
+    fn have(self, rule: Rule) -> bool {
+        self.without != Some(rule)
+    }
+
+    fn newest<V>(self, held: &[Held<V>]) -> Option<&Held<V>> {
+        match self.have(Rule::HighestBallot) {
+            true => newest(held),
+            false => held.last(),
+        }
+    }
+
+    fn chosen<V: PartialEq>(self, members: usize, held: &[Held<V>]) -> Option<&Held<V>> {
+        match self.have(Rule::SameBallot) {
+            true => chosen(members, held),
+            false => of_majority(members, held, |one, other| one.value == other.value),
+        }
+    }
+}
+
 /// What a member holds of the token. `with`: it was written together with a record.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in super::super) struct Token {

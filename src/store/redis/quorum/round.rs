@@ -19,7 +19,7 @@ use crate::store::redis::settings::Settings;
 use crate::store::{StoreError, Trouble};
 
 /// How often a call starts over.
-pub(super) const TRIES: usize = 16;
+pub(super) const TRIES: usize = 64;
 
 /// How much longer than a majority the others may take, beside as long again.
 const GRACE: Duration = Duration::from_millis(5);
@@ -277,21 +277,22 @@ impl Members {
         left_out
     }
 
-    /// Subscribes to a channel of the first member that lets it.
-    pub(super) async fn subscribed(
-        &self,
-        deadline: Deadline,
-        channel: &str,
-    ) -> Result<Link, StoreError> {
-        let mut last = StoreError::misconfigured("the store has no server");
+    /// Subscribes to a channel of a majority of the members, if they let it; of fewer, if they do not.
+    pub(super) async fn subscribed(&self, deadline: Deadline, channel: &str) -> Vec<Link> {
+        let mut links = Vec::new();
         for (index, member) in self.all.iter().enumerate() {
             let share = deadline.share(self.all.len() - index);
-            match member.session.subscribed(share, channel).await {
-                Ok(link) => return Ok(link),
-                Err(fault) => last = member.session.error(&fault),
+            if links.len() < self.majority() && member.late_until.is_none() {
+                links.extend(member.session.subscribed(share, channel).await.ok());
             }
         }
-        Err(last)
+        links
+    }
+
+    /// How many of how many members have answered lately.
+    pub(super) fn answering(&self) -> (usize, usize) {
+        let answers = |member: &&Member| member.process.is_some() && !member.is_unsure;
+        (self.all.iter().filter(answers).count(), self.all.len())
     }
 
     /// The error after the last try.

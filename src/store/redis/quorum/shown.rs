@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::kinds::is_register;
-use super::register::{Held, Rules};
+use super::register::{Held, chosen};
 use super::round::Members;
 use super::wish::{Kept, Report, newest};
 use crate::store::kv::flights::Turned;
@@ -83,7 +83,7 @@ impl Shown {
     /// True if a majority holds the same of this key.
     pub(super) fn is_chosen(&self, key: &str) -> bool {
         let held = self.held.get(key);
-        let chosen = held.and_then(|held| Rules::default().chosen(self.members, held));
+        let chosen = held.and_then(|held| chosen(self.members, held));
         // A member that does not show it may have removed it since.
         chosen.is_some_and(|chosen| {
             let all = held.map_or(0, Vec::len);

@@ -2,12 +2,13 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
 
 use redis::Value;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
-use super::register::{Ballot, Held, Rules, majority};
+use super::register::{self, Ballot, Held, majority};
 use crate::store::kv::Ask;
 use crate::store::kv::written::Written;
 use crate::store::redis::link::Command;
@@ -67,29 +68,29 @@ pub(super) struct About {
     /// The keys of the entries that were written together with it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) with: Vec<String>,
-    /// The ballots of the values before it, the last one first.
+    /// The ballots that wrote this value and those before it: the last one of each client, the newest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) after: Vec<Ballot>,
+    pub(super) writes: Vec<Ballot>,
 }
 
-/// So many ballots before a value are known.
-const REMEMBERED: usize = 8;
+/// The last writes of so many clients are known.
+const REMEMBERED: usize = 16;
 
-impl Held<Kept> {
-    /// The ballots of a value that succeeds this one.
-    pub(super) fn succession(&self) -> Vec<Ballot> {
-        let all = std::iter::once(self.accepted).chain(self.value.about.after.iter().copied());
-        all.take(REMEMBERED).collect()
+impl About {
+    /// The writes that led to a value that is written over this one. A client that writes again knows of its last write.
+    pub(super) fn then(&self, ballot: Ballot) -> Vec<Ballot> {
+        let before = self.writes.iter().copied();
+        let others = before.filter(|it| it.client != ballot.client);
+        iter::once(ballot).chain(others).take(REMEMBERED).collect()
     }
 
-    /// True if the value of one of these ballots led to this one, or is this one; `None`: it is too long ago.
-    pub(super) fn succeeds(&self, these: &[Ballot]) -> Option<bool> {
-        let all = self.succession();
-        if these.iter().any(|it| all.contains(it)) {
+    /// True if one of these writes of one client has happened; `None`: it would be too long ago to be known.
+    pub(super) fn has(&self, these: &[Ballot]) -> Option<bool> {
+        if these.iter().any(|it| self.writes.contains(it)) {
             return Some(true);
         }
         let first = these.iter().min()?;
-        let reaches = all.iter().any(|it| it < first);
+        let reaches = self.writes.len() < REMEMBERED || self.writes.iter().any(|it| it < first);
         reaches.then_some(false)
     }
 }
@@ -97,7 +98,7 @@ impl Held<Kept> {
 /// What the highest ballot has left, of what so many members hold. Its age is that of the majority's last one: the clocks of
 /// fewer members that were set change nothing.
 pub(super) fn newest(members: usize, held: &[Held<Kept>]) -> Option<Held<Kept>> {
-    let newest = Rules::default().newest(held)?;
+    let newest = register::newest(held)?;
     let same = held.iter().filter(|it| it.accepted == newest.accepted);
     let mut ages: Vec<i64> = same.map(|it| it.value.age_ms).collect();
     ages.sort_unstable_by_key(|age| Reverse(*age));
@@ -310,4 +311,33 @@ fn of_key(held: &Value) -> Option<(String, Held<Kept>)> {
         value: kept,
     };
     Some((words(key)?.to_owned(), held))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(client: u64, number: u64) -> Ballot {
+        Ballot { number, client }
+    }
+
+    fn about(writes: impl IntoIterator<Item = Ballot>) -> About {
+        let none = About::default();
+        writes.into_iter().fold(none, |about, it| About {
+            writes: about.then(it),
+            ..about
+        })
+    }
+
+    #[test]
+    fn an_overtaken_write_is_known_by_those_that_came_after_it() {
+        let many = |from| (from..from + 100).map(|number| of(number % 15 + 1, number));
+        let overtaken = about(iter::once(of(99, 1)).chain(many(2)));
+        assert_eq!(overtaken.has(&[of(99, 1)]), Some(true));
+        assert_eq!(overtaken.has(&[of(98, 1)]), None);
+        assert_eq!(overtaken.has(&[of(98, 90)]), Some(false));
+        assert_eq!(overtaken.writes.len(), REMEMBERED);
+        assert_eq!(about(many(2)).has(&[of(99, 1)]), Some(false));
+        assert_eq!(about([]).has(&[of(99, 1)]), Some(false));
+    }
 }
