@@ -1,11 +1,11 @@
 //! Nodes contend on one store while wrappers, guards and jobs are killed, stopped,
 //! continued and asked to end at random, and the store is hindered: a SQLite file by
-//! writers; a PostgreSQL, a MariaDB and a Redis server, and three servers of etcd and of
-//! ZooKeeper, by crashes, freezes and their networks.
+//! writers; a PostgreSQL, a MariaDB and a Redis server, and three servers of Redis, of etcd
+//! and of ZooKeeper, by crashes, freezes and their networks.
 //! Afterwards the jobs' own evidence is held against what is promised.
 //!
 //! `cargo test --test faults -- --minutes 30` plays it for longer, `--store postgres`, `--store mysql`,
-//! `--store redis`, `--store etcd`, `--store zookeeper` or `--store sqlite` on that one alone, `--seed N` the same faults
+//! `--store redis`, `--store quorum`, `--store etcd`, `--store zookeeper` or `--store sqlite` on that one alone, `--seed N` the same faults
 //! again; `--nodes`, `--groups` and `--program` as they say.
 //!
 //! This program is also the job, its grandchildren, a writer that is in the way, and
@@ -45,6 +45,9 @@ mod options;
 mod postgres;
 #[path = "support/program.rs"]
 mod program;
+#[path = "support/programs.rs"]
+#[allow(dead_code)]
+mod programs;
 #[path = "postgres/proxy.rs"]
 #[allow(dead_code)]
 mod proxy;

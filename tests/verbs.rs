@@ -1,5 +1,5 @@
 //! What operators and scripts ask of tokenrun, as stories of two nodes, each on a SQLite
-//! file, and on a real server of PostgreSQL, MariaDB, Redis, etcd and ZooKeeper.
+//! file, and on real servers of PostgreSQL, MariaDB, Redis, etcd and ZooKeeper.
 
 // clippy.toml allows these in tests, and knows a test by an attribute that the
 // helpers lack.
@@ -26,7 +26,7 @@ mod support;
 #[allow(dead_code)]
 mod zookeeper_server;
 
-use self::redis_server::Server as RedisServer;
+use self::redis_server::{Quorum, Server as RedisServer};
 use self::server::Server;
 use self::site::Site;
 use self::support::Store;
@@ -69,6 +69,13 @@ fn on_redis(story: fn(&Site)) {
     story(&site);
 }
 
+/// Tells it on a majority of three Redis servers, with a prefix of its own, which an operator has called new.
+fn on_quorum(story: fn(&Site)) {
+    let site = Site::new(Quorum::shared().url(&RedisServer::prefix()));
+    site.verb(&["init"]).end().with_code(0);
+    story(&site);
+}
+
 /// Tells it on an etcd server, with a prefix of its own, which an operator has called new.
 fn on_etcd(story: fn(&Site)) {
     let site = Site::new(etcd_server::Cluster::shared().url());
@@ -97,6 +104,9 @@ macro_rules! stories {
         }
         mod redis {
             $(#[test] fn $story() { crate::on_redis(super::$story); })*
+        }
+        mod quorum {
+            $(#[test] fn $story() { crate::on_quorum(super::$story); })*
         }
         mod etcd {
             $(#[test] fn $story() { crate::on_etcd(super::$story); })*

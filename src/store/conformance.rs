@@ -15,7 +15,7 @@ mod refusals;
 pub(crate) mod strategies;
 mod swaps;
 
-use std::sync::{Arc, Barrier, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Barrier, Mutex, PoisonError};
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -43,7 +43,7 @@ use super::postgres::test_server::{Database, Server};
 use super::postgres::{PostgresStore, settings};
 use super::redis::quorum::QuorumKv;
 use super::redis::settings::Settings as RedisSettings;
-use super::redis::test_server::{Server as RedisServer, quorum_url};
+use super::redis::test_server::{Quorum, Server as RedisServer};
 use super::redis::{RedisKv, RedisStore};
 use super::sqlite::SqliteStore;
 use super::sqlite::clock::Clock;

@@ -9,6 +9,17 @@ use crate::program::TOKENRUN;
 /// How long there are faults if nothing else is asked for.
 const BRIEF: Duration = Duration::from_secs(10);
 
+/// The stores that there are.
+pub(crate) const STORES: [&str; 7] = [
+    "sqlite",
+    "postgres",
+    "mysql",
+    "redis",
+    "quorum",
+    "etcd",
+    "zookeeper",
+];
+
 /// What is asked for.
 #[derive(Debug)]
 pub(crate) struct Options {
@@ -40,9 +51,7 @@ impl Options {
             seed: seed(),
             nodes: 4,
             groups: 4,
-            stores: ["sqlite", "postgres", "mysql", "redis", "etcd", "zookeeper"]
-                .map(str::to_owned)
-                .to_vec(),
+            stores: STORES.map(str::to_owned).to_vec(),
             locks: true,
             program: TOKENRUN.into(),
             list: false,

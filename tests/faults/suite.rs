@@ -12,9 +12,9 @@ use super::evidence::{Ended, Evidence, Record};
 use super::faults::Faults;
 use super::job::Plan;
 use super::mysql::Mysql;
-use super::options::Options;
+use super::options::{Options, STORES};
 use super::postgres::Postgres;
-use super::quorum::{ETCD, Quorum, ZOOKEEPER};
+use super::quorum::{ETCD, QUORUM, Quorum, ZOOKEEPER};
 use super::random::Random;
 use super::redis::Redis;
 use super::stamps::now;
@@ -42,21 +42,18 @@ fn play_and_check(options: &Options, store: &str) -> bool {
     // Kept if anything is wrong, a panic of this suite included.
     let made = tempfile::Builder::new().prefix("faults-").tempdir();
     let folder = &made.unwrap().keep();
+    let several = |kind| -> Box<dyn Database> {
+        Box::new(Quorum::new(kind, folder, options.nodes, &options.program))
+    };
     let database: Box<dyn Database> = match store {
         "sqlite" => Box::new(Sqlite::new(folder)),
         "postgres" => Box::new(Postgres::new(folder, options.nodes)),
         "mysql" => Box::new(Mysql::new(folder, options.nodes)),
         "redis" => Box::new(Redis::new(folder, options.nodes, &options.program)),
-        "etcd" => Box::new(Quorum::new(ETCD, folder, options.nodes, &options.program)),
-        "zookeeper" => Box::new(Quorum::new(
-            ZOOKEEPER,
-            folder,
-            options.nodes,
-            &options.program,
-        )),
-        other => {
-            panic!("--store {other}: there are sqlite, postgres, mysql, redis, etcd and zookeeper")
-        }
+        "etcd" => several(ETCD),
+        "zookeeper" => several(ZOOKEEPER),
+        "quorum" => several(QUORUM),
+        other => panic!("--store {other}: there are {}", STORES.join(", ")),
     };
     let place = Paths {
         program: options.program.clone(),

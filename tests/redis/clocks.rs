@@ -1,6 +1,5 @@
 //! The clock of a server that leaps while the server runs.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -15,63 +14,18 @@ fn leap() -> &'static Path {
     BUILT.get_or_init(|| programs::build_as("leap", &["-shared", "-fPIC"]))
 }
 
-/// A server whose clock the test sets. Its monotonic clock goes on.
-struct Leaping {
-    server: Server,
-    file: PathBuf,
-}
-
-impl Leaping {
-    fn start() -> Self {
-        let server = Server::prepare(&[]);
-        let file = server.folder().join("clock");
-        fs::write(&file, "0").unwrap();
-        // Where the server's user can read it.
-        let library = server.folder().join("leap.so");
-        fs::copy(leap(), &library).unwrap();
-        let variables = [
-            format!("LD_PRELOAD={}", library.display()),
-            format!("LEAP={}", file.display()),
-        ];
-        let mut under = vec!["env"];
-        under.extend(variables.iter().map(String::as_str));
-        server.launch_under(&under);
-        Self { server, file }
-    }
-
-    /// Sets the clock by so many seconds, and waits until the server has noticed.
-    fn leap(&self, seconds: i64) {
-        let before = self.time();
-        // Never read half-written.
-        let new = self.file.with_extension("new");
-        fs::write(&new, seconds.to_string()).unwrap();
-        fs::rename(new, &self.file).unwrap();
-        let from = before + seconds - 60;
-        self.server
-            .wait_until("the leap", || (from..from + 3600).contains(&self.time()));
-    }
-
-    /// The time of its own that the server has read last.
-    fn time(&self) -> i64 {
-        let info = self.server.cli(&["INFO", "server"]);
-        let micros = info
-            .lines()
-            .find_map(|line| line.strip_prefix("server_time_usec:"));
-        micros.unwrap().trim().parse::<i64>().unwrap() / 1_000_000
-    }
+fn server_that_leaps() -> Server {
+    Server::start_leaping(&[], leap())
 }
 
 /// A limit: its token looks as old as the leap is long, so that another node takes it over.
 #[test]
 fn a_holder_that_was_taken_over_by_a_leap_ends_at_its_next_heartbeat() {
-    let leaping = Leaping::start();
-    let proxy = crate::proxy::Proxy::to(leaping.server.port());
-    let old = settled(
-        &leaping.server,
-        &format!("redis://127.0.0.1:{}", proxy.port),
-    );
+    let leaping = server_that_leaps();
+    let proxy = crate::proxy::Proxy::to(leaping.port());
+    let old = settled(&leaping, &format!("redis://127.0.0.1:{}", proxy.port));
     let prefix = old.url.rsplit_once('?').unwrap().1;
-    let new = Site::new(format!("{}?{prefix}", leaping.server.url()));
+    let new = Site::new(format!("{}?{prefix}", leaping.url()));
     let holder = old.run("a").with(&["--heartbeat=1s"]).start();
     old.store.until_begun("a");
     // No heartbeat comes in between.
@@ -91,8 +45,8 @@ fn a_holder_that_was_taken_over_by_a_leap_ends_at_its_next_heartbeat() {
 /// Stamps from the future have no known age: no takeover follows from them.
 #[test]
 fn a_clock_that_is_set_back_lets_the_holder_go_on() {
-    let leaping = Leaping::start();
-    let site = settled(&leaping.server, &leaping.server.url());
+    let leaping = server_that_leaps();
+    let site = settled(&leaping, &leaping.url());
     let holder = site.run("a").hasty().start();
     site.store.until_begun("a");
     leaping.leap(-3600);
@@ -112,8 +66,8 @@ fn a_clock_that_is_set_back_lets_the_holder_go_on() {
 /// The note that began the observation is of the future then, and is written anew.
 #[test]
 fn a_server_whose_clock_is_set_back_while_it_is_observed_grants_in_time() {
-    let leaping = Leaping::start();
-    let site = settled(&leaping.server, &leaping.server.url());
+    let leaping = server_that_leaps();
+    let site = settled(&leaping, &leaping.url());
     site.short("a").hasty().end().with_code(0);
     site.verb(&["distrust", "--yes"]).end().with_code(0);
     leaping.leap(-3600);
@@ -124,15 +78,15 @@ fn a_server_whose_clock_is_set_back_while_it_is_observed_grants_in_time() {
 /// A limit: it looks as if it had been up for an hour.
 #[test]
 fn a_new_server_whose_clock_leaps_ahead_is_not_observed() {
-    let leaping = Leaping::start();
+    let leaping = server_that_leaps();
     leaping.leap(3600);
-    let site = Site::new(leaping.server.url());
+    let site = Site::new(leaping.url());
     let run = site.short("a").end().with_code(0);
     assert_eq!(run.messages(), [""; 0]);
     // The note of another user, too.
-    let second = Leaping::start();
-    let site = Site::new(second.server.url());
-    settle(&second.server, &site);
+    let second = server_that_leaps();
+    let site = Site::new(second.url());
+    settle(&second, &site);
     site.short("a").end().with_code(0);
     site.verb(&["distrust", "--yes"]).end().with_code(0);
     second.leap(3600);

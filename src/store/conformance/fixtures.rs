@@ -303,9 +303,7 @@ impl InCluster {
 
     /// Three independent servers of Redis.
     pub(super) fn of_quorum() -> Self {
-        static MEMBERS: OnceLock<[RedisServer; 3]> = OnceLock::new();
-        let members = MEMBERS.get_or_init(|| [(); 3].map(|()| RedisServer::start(&[])));
-        let url = quorum_url(members.each_ref(), &RedisServer::prefix());
+        let url = Quorum::shared().url(&RedisServer::prefix());
         Self::new(move |clock| {
             let settings = RedisSettings::read(&url, |_| None).unwrap();
             let limit = Duration::from_secs(10);

@@ -9,16 +9,20 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, User, geteuid};
 
-// Several crates name the file by its path.
+// Several crates name the files by their path.
+#[path = "../test_server/leap.rs"]
+#[allow(clippy::duplicate_mod)]
+mod leap;
 #[path = "../test_server/reserved_port.rs"]
 #[allow(clippy::duplicate_mod)]
 mod reserved_port;
 
+use self::leap::Leap;
 use self::reserved_port::ReservedPort;
 
 /// How long a server may take to start.
@@ -29,6 +33,7 @@ pub(crate) struct Server {
     folder: PathBuf,
     port: ReservedPort,
     configuration: Vec<String>,
+    leap: Option<Leap>,
     child: Mutex<Option<Child>>,
     /// When its other end sees the end of this pipe, the server is killed.
     _lifeline: ChildStdin,
@@ -92,6 +97,32 @@ impl Server {
         server
     }
 
+    /// A server whose wall clock the test sets, by this library (`tests/programs/leap.c`).
+    pub(crate) fn start_leaping(configuration: &[&str], library: &Path) -> Self {
+        let mut server = Self::prepare(configuration);
+        server.leap = Some(Leap::new(library, &server.folder));
+        server.launch();
+        server
+    }
+
+    /// Sets the clock of such a server by so many seconds from the right time, and waits until it has noticed.
+    pub(crate) fn leap(&self, seconds: i64) {
+        self.leap.as_ref().unwrap().set(seconds);
+        self.wait_until("the leap", || {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+            let ahead = self.time() - i64::try_from(now.as_secs()).unwrap();
+            (ahead - seconds).abs() < 60
+        });
+    }
+
+    /// The time of its own that it has read last, in seconds.
+    fn time(&self) -> i64 {
+        let info = self.cli(&["INFO", "server"]);
+        let mut lines = info.lines();
+        let micros = lines.find_map(|line| line.strip_prefix("server_time_usec:"));
+        micros.unwrap().trim().parse::<i64>().unwrap() / 1_000_000
+    }
+
     /// A server that is not started yet.
     pub(crate) fn prepare(configuration: &[&str]) -> Self {
         let folder = tempfile::Builder::new()
@@ -122,6 +153,7 @@ impl Server {
             folder,
             port,
             configuration: configuration.iter().map(ToString::to_string).collect(),
+            leap: None,
             child: Mutex::new(None),
         }
     }
@@ -172,6 +204,7 @@ impl Server {
             .arg(&file)
             .current_dir("/")
             .env("LC_ALL", "C")
+            .envs(self.leap.iter().flat_map(Leap::variables))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -318,8 +351,36 @@ impl Drop for Server {
     }
 }
 
-/// The URL of a quorum of these servers.
-pub(crate) fn quorum_url(servers: [&Server; 3], prefix: &str) -> String {
-    let ports = servers.map(|server| format!("127.0.0.1:{}", server.port()));
-    format!("redis://{}/0?quorum&prefix={prefix}", ports.join(","))
+/// Independent servers, of which a majority is one store.
+pub(crate) struct Quorum(pub(crate) Vec<Server>);
+
+impl Quorum {
+    /// Those that all tests of a program share.
+    pub(crate) fn shared() -> &'static Self {
+        static SHARED: OnceLock<Quorum> = OnceLock::new();
+        SHARED.get_or_init(|| Self::start(3))
+    }
+
+    /// So many servers, without persistence.
+    pub(crate) fn start(count: usize) -> Self {
+        Self((0..count).map(|_| Server::start(&[])).collect())
+    }
+
+    /// The store of these servers with this prefix.
+    pub(crate) fn url(&self, prefix: &str) -> String {
+        let hosts = self.0.iter().map(|it| format!("127.0.0.1:{}", it.port()));
+        let hosts: Vec<String> = hosts.collect();
+        format!("redis://{}/0?quorum&prefix={prefix}", hosts.join(","))
+    }
+
+    /// How many have joined the store with this prefix, since they were started.
+    pub(crate) fn joined(&self, prefix: &str) -> usize {
+        let is_sure = |server: &&Server| {
+            let info = server.cli(&["INFO", "server"]);
+            let run = info.lines().find_map(|line| line.strip_prefix("run_id:"));
+            let member = server.cli(&["HGET", &format!("{{{prefix}}}:member"), "process"]);
+            !member.trim().is_empty() && run.is_some_and(|run| run.starts_with(member.trim()))
+        };
+        self.0.iter().filter(is_sure).count()
+    }
 }

@@ -125,9 +125,12 @@ impl Members {
 
     /// Removes the data of all servers, which are stopped.
     pub(crate) fn forget(&self) {
-        for index in 0..self.count() {
-            let _ = std::fs::remove_dir_all(self.data(index));
-        }
+        (0..self.count()).for_each(|index| self.forget_one(index));
+    }
+
+    /// Removes the data of a server, which is stopped.
+    pub(crate) fn forget_one(&self, index: usize) {
+        let _ = std::fs::remove_dir_all(self.data(index));
     }
 
     /// The process of a server that runs.

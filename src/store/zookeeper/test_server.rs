@@ -6,12 +6,15 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::ops::Deref;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 // Several crates name the files by their path.
+#[path = "../test_server/leap.rs"]
+#[allow(clippy::duplicate_mod)]
+mod leap;
 #[path = "../test_server/members.rs"]
 #[allow(clippy::duplicate_mod)]
 mod members;
@@ -19,6 +22,7 @@ mod members;
 #[allow(clippy::duplicate_mod)]
 mod reserved_port;
 
+use self::leap::Leap;
 use self::members::{Members, as_servant, give};
 use self::reserved_port::ReservedPort;
 
@@ -40,8 +44,7 @@ pub(crate) struct Cluster {
     members: Members,
     /// Lines of the configuration file.
     lines: String,
-    /// A library that the server is started with, and a file for it: `tests/programs/leap.c`.
-    leap: Option<[PathBuf; 2]>,
+    leap: Option<Leap>,
 }
 
 impl Deref for Cluster {
@@ -67,20 +70,13 @@ impl Cluster {
     /// A server whose wall clock the test sets, by this library.
     pub(crate) fn start_leaping(library: &Path) -> Self {
         let members = Members::new("zookeeper", 1);
-        let [copy, file] = ["leap.so", "clock"].map(|name| members.folder().join(name));
-        // Where the server's user can read it.
-        std::fs::copy(library, &copy).unwrap();
-        std::fs::write(&file, "0").unwrap();
-        Self::start_in(members, "", Some([copy, file]))
+        let leap = Leap::new(library, members.folder());
+        Self::start_in(members, "", Some(leap))
     }
 
     /// Sets the clock of such a server by so many seconds.
     pub(crate) fn leap(&self, seconds: i64) {
-        let [_, file] = self.leap.as_ref().unwrap();
-        // Never read half-written.
-        let new = file.with_extension("new");
-        std::fs::write(&new, seconds.to_string()).unwrap();
-        std::fs::rename(new, file).unwrap();
+        self.leap.as_ref().unwrap().set(seconds);
     }
 
     /// An ensemble with more lines in its configuration.
@@ -88,7 +84,7 @@ impl Cluster {
         Self::start_in(Members::new("zookeeper", count), lines, None)
     }
 
-    fn start_in(members: Members, lines: &str, leap: Option<[PathBuf; 2]>) -> Self {
+    fn start_in(members: Members, lines: &str, leap: Option<Leap>) -> Self {
         let count = members.count();
         assert!(
             Path::new(SERVER).exists(),
@@ -157,9 +153,7 @@ impl Cluster {
         std::fs::write(&config, text).unwrap();
         give(&data);
         let mut command = as_servant("java");
-        if let Some([library, file]) = &self.leap {
-            command.env("LD_PRELOAD", library).env("LEAP", file);
-        }
+        command.envs(self.leap.iter().flat_map(Leap::variables));
         command
             .args([
                 "-XX:TieredStopAtLevel=1",

@@ -8,35 +8,21 @@ use std::time::{Duration, Instant};
 use super::QuorumKv;
 use crate::store::kv::{Ask, Commit, Committed, Fields, Found, Kv as _, Outcome, Put};
 use crate::store::redis::settings::Settings;
-use crate::store::redis::test_server::{Server, quorum_url};
+use crate::store::redis::test_server::Quorum;
 use crate::store::{StoreError, Trouble};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 const TOKEN: &str = "token:g";
 
-struct Quorum([Server; 3]);
+const PREFIX: &str = "q";
 
-impl Quorum {
-    fn new() -> Self {
-        Self([(); 3].map(|()| Server::start(&[])))
-    }
+fn quorum() -> Quorum {
+    Quorum::start(3)
+}
 
-    fn kv(&self) -> QuorumKv {
-        let url = quorum_url(self.0.each_ref(), "q");
-        let settings = Settings::read(&url, |_| None).unwrap();
-        QuorumKv::new(settings, TIMEOUT, "test").unwrap()
-    }
-
-    /// How many members have joined.
-    fn joined(&self) -> usize {
-        let is_sure = |server: &&Server| {
-            let info = server.cli(&["INFO", "server"]);
-            let run = info.lines().find_map(|line| line.strip_prefix("run_id:"));
-            let member = server.cli(&["HGET", "{q}:member", "process"]);
-            !member.trim().is_empty() && run.is_some_and(|run| run.starts_with(member.trim()))
-        };
-        self.0.iter().filter(is_sure).count()
-    }
+fn client_of(quorum: &Quorum) -> QuorumKv {
+    let settings = Settings::read(&quorum.url(PREFIX), |_| None).unwrap();
+    QuorumKv::new(settings, TIMEOUT, "test").unwrap()
 }
 
 fn swap(kv: &mut QuorumKv, from: Option<&str>, to: &str) -> Result<Committed, StoreError> {
@@ -71,17 +57,17 @@ fn version(kv: &mut QuorumKv) -> Option<String> {
 
 #[test]
 fn a_member_that_is_killed_and_emptied_joins_again_with_what_the_others_hold() {
-    let quorum = Quorum::new();
-    let mut kv = quorum.kv();
+    let quorum = quorum();
+    let mut kv = client_of(&quorum);
     done(swap(&mut kv, None, "1"));
     let before = look(&mut kv).server.incarnation;
     // Without persistence a server that starts anew is empty.
     quorum.0[0].kill();
     done(swap(&mut kv, Some("1"), "2"));
     quorum.0[0].launch();
-    assert_eq!(quorum.joined(), 2);
-    assert_eq!(version(&mut quorum.kv()).as_deref(), Some("2"));
-    assert_eq!(quorum.joined(), 3);
+    assert_eq!(quorum.joined(PREFIX), 2);
+    assert_eq!(version(&mut client_of(&quorum)).as_deref(), Some("2"));
+    assert_eq!(quorum.joined(PREFIX), 3);
     // Now another one may go.
     quorum.0[1].kill();
     assert_eq!(version(&mut kv).as_deref(), Some("2"));
@@ -91,8 +77,8 @@ fn a_member_that_is_killed_and_emptied_joins_again_with_what_the_others_hold() {
 
 #[test]
 fn a_member_whose_data_are_removed_counts_for_nothing_until_it_has_joined() {
-    let quorum = Quorum::new();
-    let mut kv = quorum.kv();
+    let quorum = quorum();
+    let mut kv = client_of(&quorum);
     done(swap(&mut kv, None, "1"));
     quorum.0[2].cli(&["FLUSHALL"]);
     quorum.0[0].freeze();
@@ -100,33 +86,33 @@ fn a_member_whose_data_are_removed_counts_for_nothing_until_it_has_joined() {
     let url_of_two = swap(&mut kv, Some("1"), "2");
     assert!(url_of_two.is_err(), "{url_of_two:?}");
     quorum.0[0].thaw();
-    assert_eq!(version(&mut quorum.kv()).as_deref(), Some("1"));
-    assert_eq!(quorum.joined(), 3);
+    assert_eq!(version(&mut client_of(&quorum)).as_deref(), Some("1"));
+    assert_eq!(quorum.joined(PREFIX), 3);
 }
 
 #[test]
 fn a_majority_that_is_emptied_at_once_is_another_incarnation() {
-    let quorum = Quorum::new();
-    let mut kv = quorum.kv();
+    let quorum = quorum();
+    let mut kv = client_of(&quorum);
     done(swap(&mut kv, None, "1"));
     let before = look(&mut kv);
     for server in &quorum.0[..2] {
         server.kill();
         server.launch();
     }
-    let after = look(&mut quorum.kv());
+    let after = look(&mut client_of(&quorum));
     assert_ne!(after.server.incarnation, before.server.incarnation);
     assert_ne!(after.now.epoch, before.now.epoch);
     // What the third member still has is the store's.
     assert_eq!(after.entries[TOKEN].version, "1");
     assert_eq!(after.entries[TOKEN].stamp.epoch, before.now.epoch);
-    assert_eq!(quorum.joined(), 3);
+    assert_eq!(quorum.joined(PREFIX), 3);
 }
 
 #[test]
 fn a_frozen_member_slows_nothing_and_a_second_one_ends_grants() {
-    let quorum = Quorum::new();
-    let mut kv = quorum.kv();
+    let quorum = quorum();
+    let mut kv = client_of(&quorum);
     done(swap(&mut kv, None, "0"));
     quorum.0[1].freeze();
     let began = Instant::now();
@@ -149,12 +135,12 @@ fn a_frozen_member_slows_nothing_and_a_second_one_ends_grants() {
 
 #[test]
 fn a_commit_of_many_clients_happens_once() {
-    let quorum = Quorum::new();
-    done(swap(&mut quorum.kv(), None, "0"));
+    let quorum = quorum();
+    done(swap(&mut client_of(&quorum), None, "0"));
     let won = std::thread::scope(|scope| {
         let clients: Vec<_> = (0..4)
             .map(|client| {
-                let mut kv = quorum.kv();
+                let mut kv = client_of(&quorum);
                 scope.spawn(move || {
                     let mut won = Vec::new();
                     for _ in 0..25 {
@@ -205,12 +191,12 @@ fn swap_until(over: &AtomicBool, mut kv: QuorumKv, client: u64, won: &Mutex<BTre
 #[test]
 fn no_swap_is_lost_while_members_are_emptied_and_frozen() {
     const FAULTS: usize = 12;
-    let quorum = Quorum::new();
-    done(swap(&mut quorum.kv(), None, "0"));
+    let quorum = quorum();
+    done(swap(&mut client_of(&quorum), None, "0"));
     let (over, won) = (AtomicBool::new(false), Mutex::default());
     std::thread::scope(|scope| {
         for client in 1..4 {
-            let kv = quorum.kv();
+            let kv = client_of(&quorum);
             let (over, won) = (&over, &won);
             scope.spawn(move || swap_until(over, kv, client, won));
         }
@@ -228,13 +214,13 @@ fn no_swap_is_lost_while_members_are_emptied_and_frozen() {
                 0 => server.launch(),
                 _ => server.thaw(),
             }
-            server.wait_until("a member that joins", || quorum.joined() == 3);
+            server.wait_until("a member that joins", || quorum.joined(PREFIX) == 3);
         }
         over.store(true, Ordering::Relaxed);
     });
     let won = won.into_inner().unwrap();
     assert!(won.len() > FAULTS * 20, "{}", won.len());
     // The last version comes after all of them.
-    let last: u64 = version(&mut quorum.kv()).unwrap().parse().unwrap();
+    let last: u64 = version(&mut client_of(&quorum)).unwrap().parse().unwrap();
     assert!(!won.contains_key(&last), "{last} was succeeded");
 }
