@@ -37,6 +37,8 @@ mod fence;
 mod forgetting;
 #[path = "redis/guide.rs"]
 mod guide;
+#[path = "redis/quorum.rs"]
+mod quorum;
 #[path = "redis/running.rs"]
 mod running;
 #[path = "redis/tls.rs"]

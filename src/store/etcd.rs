@@ -31,10 +31,7 @@ use super::kv::flights::FlightKv;
 /// Keys and values in such servers.
 pub(super) type EtcdKv = FlightKv<Link>;
 
-/// A token store in an etcd cluster.
-pub(super) type EtcdStore = KvStore<EtcdKv>;
-
 /// A store in a cluster that is connected to at the first request. A call takes at most `timeout`.
-pub(super) fn store(settings: Settings, timeout: Duration) -> EtcdStore {
+pub(super) fn store(settings: Settings, timeout: Duration) -> KvStore {
     KvStore::new(EtcdKv::over(settings, timeout))
 }

@@ -55,13 +55,14 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
+    use crate::store::kv::KvStore;
     use crate::store::mysql::test_server::{Kind, Server as MysqlServer};
     use crate::store::mysql::{self, MysqlStore};
     use crate::store::postgres::test_server::Server as PostgresServer;
     use crate::store::postgres::{self, PostgresStore};
+    use crate::store::redis::RedisKv;
     use crate::store::redis::settings::Settings as RedisSettings;
     use crate::store::redis::test_server::Server as RedisServer;
-    use crate::store::redis::{RedisKv, RedisStore};
     use crate::store::{Retention, Tokens as _};
     use crate::token::GroupName;
     use crate::token::OutputLimits;
@@ -72,9 +73,9 @@ mod tests {
         GroupName::new("g").unwrap()
     }
 
-    fn redis(url: &str) -> RedisStore {
+    fn redis(url: &str) -> KvStore {
         let settings = RedisSettings::read(url, |_| None).unwrap();
-        RedisStore::new(RedisKv::new(settings, LIMIT, "test"))
+        KvStore::new(RedisKv::new(settings, LIMIT, "test"))
     }
 
     #[test]

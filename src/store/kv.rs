@@ -251,16 +251,15 @@ pub enum Outcome {
 /// How often an operation is retried after another writer interfered.
 const TRIES: usize = 8;
 
-/// A token store over keys and values.
-#[derive(Debug, Clone)]
-pub struct KvStore<K> {
-    kv: K,
+/// A token store over keys and values. The program has the protocol once, for all back ends.
+pub struct KvStore {
+    kv: Box<dyn Kv>,
 }
 
-impl<K: Kv> KvStore<K> {
+impl KvStore {
     /// The store over this back end.
-    pub const fn new(kv: K) -> Self {
-        Self { kv }
+    pub fn new(kv: impl Kv + 'static) -> Self {
+        Self { kv: Box::new(kv) }
     }
 
     fn bad(&self, key: &str, bad: &BadColumn) -> StoreError {
@@ -283,7 +282,7 @@ impl<K: Kv> KvStore<K> {
     }
 }
 
-impl<K: Kv> Store for KvStore<K> {
+impl Store for KvStore {
     fn name(&self) -> &str {
         self.kv.name()
     }

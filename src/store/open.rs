@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::checkup::{Check, Tell, directory};
+use super::etcd;
 use super::etcd::settings::Settings as EtcdSettings;
-use super::etcd::{self, EtcdStore};
 use super::kv::KvStore;
 use super::mysql::{self, MysqlStore};
 use super::net::host::{self, Secret};
@@ -15,12 +15,12 @@ use super::net::options::BadSettings;
 use super::postgres::{self, PostgresStore};
 use super::redis::quorum::QuorumKv;
 use super::redis::settings::Settings as RedisSettings;
-use super::redis::{self, RedisKv, RedisStore};
+use super::redis::{self, RedisKv};
 use super::sql::server::SqlStore;
 use super::sqlite::{self, SqliteStore};
 use super::url::StoreUrl;
+use super::zookeeper;
 use super::zookeeper::settings::Settings as ZkSettings;
-use super::zookeeper::{self, ZkStore};
 use super::{Store, StoreError, Tokens as _, Trouble};
 use crate::sys::process;
 use crate::token::{GroupName, Timing};
@@ -96,10 +96,7 @@ impl StoreUrl {
             }
             Self::Postgres(text) => Box::new(postgres_store(text, opening, warn)?),
             Self::Mysql(text) => Box::new(mysql_store(text, opening, warn)?),
-            Self::Redis(text) => match redis_settings(text)? {
-                settings if settings.is_quorum => Box::new(quorum_store(settings, opening)?),
-                settings => Box::new(redis_store(settings, opening)),
-            },
+            Self::Redis(text) => Box::new(redis_store(text, opening)?),
             Self::Etcd(text) => Box::new(etcd_store(text, opening)?),
             Self::Zookeeper(text) => Box::new(zk_store(text, opening)?),
         };
@@ -120,15 +117,12 @@ impl StoreUrl {
             Self::Sqlite(path) => sqlite_store(path, opening)?.name().to_owned(),
             Self::Postgres(text) => made(postgres_store(text, opening, warn)?, SqlStore::init)?,
             Self::Mysql(text) => made(mysql_store(text, opening, warn)?, SqlStore::init)?,
-            Self::Redis(text) => match redis_settings(text)? {
-                // A majority cannot prove that it has no past: the operator says so.
-                settings if settings.is_quorum => made(quorum_store(settings, opening)?, |it| {
-                    it.init(opening.timeout)
-                })?,
-                // There is nothing to make. The server must be usable.
-                settings => made(redis_store(settings, opening), |it| it.list().map(drop))?,
-            },
-            // A cluster cannot prove that it has no past: the operator says so.
+            // There is nothing to make. The server must be usable.
+            Self::Redis(text) if !is_quorum(text) => {
+                made(redis_store(text, opening)?, |it| it.list().map(drop))?
+            }
+            // Several servers cannot prove that they have no past: the operator says so.
+            Self::Redis(text) => made(redis_store(text, opening)?, |it| it.init(opening.timeout))?,
             Self::Etcd(text) => made(etcd_store(text, opening)?, |it| it.init(opening.timeout))?,
             Self::Zookeeper(text) => made(zk_store(text, opening)?, |it| it.init(opening.timeout))?,
         })
@@ -286,28 +280,23 @@ fn mysql_store(
     Ok(MysqlStore::new(settings, opening.timeout))
 }
 
-fn redis_store(settings: RedisSettings, opening: &Opening<'_>) -> RedisStore {
+fn redis_store(text: &Secret, opening: &Opening<'_>) -> Result<KvStore, StoreError> {
     guard_password();
-    let kv = RedisKv::new(settings, opening.timeout, opening.application);
-    RedisStore::new(kv)
+    let settings = redis_settings(text)?;
+    let (timeout, application) = (opening.timeout, opening.application);
+    Ok(match settings.is_quorum {
+        true => KvStore::new(QuorumKv::new(settings, timeout, application)?),
+        false => KvStore::new(RedisKv::new(settings, timeout, application)),
+    })
 }
 
-fn quorum_store(
-    settings: RedisSettings,
-    opening: &Opening<'_>,
-) -> Result<KvStore<QuorumKv>, StoreError> {
-    guard_password();
-    let kv = QuorumKv::new(settings, opening.timeout, opening.application)?;
-    Ok(KvStore::new(kv))
-}
-
-fn etcd_store(text: &Secret, opening: &Opening<'_>) -> Result<EtcdStore, StoreError> {
+fn etcd_store(text: &Secret, opening: &Opening<'_>) -> Result<KvStore, StoreError> {
     guard_password();
     let settings = settings_of_etcd(text)?;
     Ok(etcd::store(settings, opening.timeout))
 }
 
-fn zk_store(text: &Secret, opening: &Opening<'_>) -> Result<ZkStore, StoreError> {
+fn zk_store(text: &Secret, opening: &Opening<'_>) -> Result<KvStore, StoreError> {
     guard_password();
     let settings = settings_of_zk(text)?;
     Ok(zookeeper::store(settings, opening.timeout))
@@ -321,6 +310,11 @@ fn settings_of_zk(text: &Secret) -> Result<ZkSettings, StoreError> {
 fn settings_of_etcd(text: &Secret) -> Result<EtcdSettings, StoreError> {
     let read = EtcdSettings::read(&text.0, |name| std::env::var(name).ok());
     read.map_err(|bad| StoreError::misconfigured(format!("the store's URL {bad}")))
+}
+
+/// True if this address is that of a majority of servers.
+fn is_quorum(text: &Secret) -> bool {
+    redis_settings(text).is_ok_and(|settings| settings.is_quorum)
 }
 
 fn redis_settings(text: &Secret) -> Result<RedisSettings, StoreError> {

@@ -34,13 +34,10 @@ use std::time::Duration;
 use self::link::{Command, Link, Session};
 use self::script::Scripts;
 use self::settings::Settings;
-use super::kv::{Ask, Commit, Committed, Found, Kv, KvStore};
+use super::kv::{Ask, Commit, Committed, Found, Kv};
 use super::net::host::Settings as _;
 use super::net::lookout::OtherServers;
 use super::{Lookout, Notifier, StoreError};
-
-/// A token store in a Redis or Valkey server.
-pub type RedisStore = KvStore<RedisKv>;
 
 /// Keys and values in a Redis or Valkey server.
 pub struct RedisKv {

@@ -30,11 +30,8 @@ use super::kv::flights::FlightKv;
 /// Keys and values in such servers.
 pub(super) type ZkKv = FlightKv<Link>;
 
-/// A token store in a ZooKeeper ensemble.
-pub(super) type ZkStore = KvStore<ZkKv>;
-
 /// A store in an ensemble that is connected to at the first request. A call takes at most `timeout`, and so long the
 /// servers may carry a request out: then its session has ended.
-pub(super) fn store(settings: Settings, timeout: Duration) -> ZkStore {
+pub(super) fn store(settings: Settings, timeout: Duration) -> KvStore {
     KvStore::new(ZkKv::over(settings.with_session(timeout), timeout))
 }

@@ -237,7 +237,7 @@ impl Fixture for InRedis {
         let url = format!("{}?prefix={}", RedisServer::shared().url(), self.prefix);
         let settings = RedisSettings::read(&url, |_| None).unwrap();
         let kv = RedisKv::new(settings, Duration::from_secs(10), "conformance");
-        Box::new(RedisStore::new(kv.with_clock(TURNED_IN_REDIS)))
+        Box::new(KvStore::new(kv.with_clock(TURNED_IN_REDIS)))
     }
 
     fn now(&self) -> StoreTime {

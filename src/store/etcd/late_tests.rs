@@ -3,27 +3,27 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::EtcdStore;
 use super::settings::Settings;
 use super::test_server::Cluster;
 use crate::store::Tokens as _;
 use crate::store::conformance::{claim, version};
+use crate::store::kv::KvStore;
 use crate::token::{Claim, GrantKind, Row, Swap, Swapped, swap};
 
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-fn store(url: &str) -> EtcdStore {
+fn store(url: &str) -> KvStore {
     let settings = Settings::read(url, |_| None).unwrap();
     let mut store = super::store(settings, TIMEOUT);
     store.init(TIMEOUT).unwrap();
     store
 }
 
-fn row(store: &mut EtcdStore, of: &Claim) -> Option<Row> {
+fn row(store: &mut KvStore, of: &Claim) -> Option<Row> {
     store.read(&of.group).unwrap().row
 }
 
-fn grant_of(store: &mut EtcdStore, claim: &Claim, n: u64) -> Swap {
+fn grant_of(store: &mut KvStore, claim: &Claim, n: u64) -> Swap {
     let reading = store.read(&claim.group).unwrap();
     let (row, until) = (reading.row.as_ref(), reading.now.until(TIMEOUT));
     let mut grant = swap::grant(claim, GrantKind::Bind, row, &reading.now, version(n));

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::keys::{self, PAGE};
-use super::{Ask, Delete, Entry, Fields, Kv, KvStore, Part, Put, Rank};
+use super::{Ask, Delete, Entry, Fields, KvStore, Part, Put, Rank};
 use crate::store::StoreError;
 use crate::store::sql::cell::BadColumn;
 use crate::token::GroupName;
@@ -77,7 +77,7 @@ pub(super) fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-impl<K: Kv> KvStore<K> {
+impl KvStore {
     /// The values of these entries.
     pub(super) fn values<T: DeserializeOwned>(
         &self,

@@ -1,12 +1,12 @@
 //! The entries of resources' marks: the highest fence that has used each. It is the entry's version.
 
 use super::keys::key;
-use super::{Ask, Commit, Fields, Kv, KvStore, Outcome, Put, TRIES};
+use super::{Ask, Commit, Fields, KvStore, Outcome, Put, TRIES};
 use crate::store::sql::cell::BadColumn;
 use crate::store::{Advanced, Marks, StoreError};
 use crate::token::{Fence, ResourceName};
 
-impl<K: Kv> Marks for KvStore<K> {
+impl Marks for KvStore {
     fn advance(&mut self, resource: &ResourceName, fence: Fence) -> Result<Advanced, StoreError> {
         let key = key([&"mark", resource]);
         for _ in 0..TRIES {

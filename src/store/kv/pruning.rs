@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::entries::{delete, put};
 use super::keys::{self, ACTS, KEYS, OUTPUTS, REFUSALS, RUNS, list, part};
-use super::{Ask, Commit, Delete, Entry, Kv, KvStore, Part, refusals};
+use super::{Ask, Commit, Delete, Entry, KvStore, Part, refusals};
 use crate::store::pruning::{Note, Outlived, Seen};
 use crate::store::{OUTPUT_BATCH, PRUNE_BATCH, Retention, StoreError};
 use crate::token::{
@@ -14,8 +14,8 @@ use crate::token::{
 };
 
 /// Removes old records, and leaves a note for the next pruning.
-pub(super) fn prune<K: Kv>(
-    of: &mut KvStore<K>,
+pub(super) fn prune(
+    of: &mut KvStore,
     group: &GroupName,
     retention: Retention,
 ) -> Result<(), StoreError> {

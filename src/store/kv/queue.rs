@@ -2,7 +2,7 @@
 
 use super::entries::{delete, put};
 use super::keys::{self, WAITERS};
-use super::{Commit, Entry, Kv, KvStore, Put, Rank};
+use super::{Commit, Entry, KvStore, Put, Rank};
 use crate::store::sql::cell::BadColumn;
 use crate::store::sql::waiter;
 use crate::store::{Notifier, Queue, Reading, StoreError};
@@ -38,7 +38,7 @@ fn queue_entry(entry: &Entry) -> Result<(GroupName, QueueEntry), BadColumn> {
     Ok((entry.group()?, place))
 }
 
-impl<K: Kv> KvStore<K> {
+impl KvStore {
     /// The waiters among these entries, by arrival, with their groups.
     pub(super) fn waiters<'a>(
         &self,
@@ -79,7 +79,7 @@ impl<K: Kv> KvStore<K> {
     }
 }
 
-impl<K: Kv> Queue for KvStore<K> {
+impl Queue for KvStore {
     fn join(
         &mut self,
         group: &GroupName,

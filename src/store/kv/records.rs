@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::entries::{delete, json, limited, put};
 use super::keys::{self, ACTS, KEYS, OUTPUTS, RUNS, list, part};
-use super::{Ask, Commit, Entry, Kv, KvStore, Outcome, Part, Rank, TRIES};
+use super::{Ask, Commit, Entry, KvStore, Outcome, Part, Rank, TRIES};
 use super::{pruning, refusals};
 use crate::store::{ActQuery, Records, RefusalQuery, Retention, RunQuery, StoreError};
 use crate::token::{
@@ -89,8 +89,8 @@ fn mark_of(mark: OnceMark, entry: &Entry) -> OnceMark {
 }
 
 /// The key among these entries, if it is done.
-pub(super) fn mark_in<K: Kv>(
-    of: &KvStore<K>,
+pub(super) fn mark_in(
+    of: &KvStore,
     entries: &mut BTreeMap<String, Entry>,
     group: &GroupName,
     key: &str,
@@ -104,7 +104,7 @@ pub(super) fn mark_in<K: Kv>(
 /// How many outputs are read to find the newest: two runs may have one fence.
 const SAME_FENCE: u32 = 4;
 
-impl<K: Kv> Records for KvStore<K> {
+impl Records for KvStore {
     fn record(&mut self, run: &RunRecord) -> Result<Recorded, StoreError> {
         for _ in 0..TRIES {
             let found = self.kv.get(&keys_of(run))?;

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::entries::{fields, json, limited, put};
 use super::keys::{REFUSALS, TOTALS, key, list, part, whole};
-use super::{Ask, Commit, Entry, Kv, KvStore, Outcome, Part, Put, Rank, TRIES};
+use super::{Ask, Commit, Entry, KvStore, Outcome, Part, Put, Rank, TRIES};
 use crate::store::{RefusalQuery, StoreError};
 use crate::token::{RefusalRecord, RefusalTotal, WallTime};
 
@@ -71,10 +71,7 @@ fn put_total(refusal: &RefusalRecord, total: u64) -> Put {
 }
 
 /// Records a refusal, unless it is too close to the one before.
-pub(super) fn refuse<K: Kv>(
-    of: &mut KvStore<K>,
-    refusal: &RefusalRecord,
-) -> Result<(), StoreError> {
+pub(super) fn refuse(of: &mut KvStore, refusal: &RefusalRecord) -> Result<(), StoreError> {
     for _ in 0..TRIES {
         let counted = total_key(refusal);
         let newest = Part {
@@ -108,7 +105,7 @@ pub(super) fn refuse<K: Kv>(
 }
 
 /// The numbers of refusals, by group and reason.
-pub(super) fn totals<K: Kv>(of: &mut KvStore<K>) -> Result<Vec<RefusalTotal>, StoreError> {
+pub(super) fn totals(of: &mut KvStore) -> Result<Vec<RefusalTotal>, StoreError> {
     let found = of.kv.get(&[whole(TOTALS.to_owned())])?;
     let mut totals = Vec::with_capacity(found.entries.len());
     for (key, entry) in &found.entries {
@@ -123,8 +120,8 @@ pub(super) fn totals<K: Kv>(of: &mut KvStore<K>) -> Result<Vec<RefusalTotal>, St
 }
 
 /// Refused runs, the newest first.
-pub(super) fn refusals<K: Kv>(
-    of: &mut KvStore<K>,
+pub(super) fn refusals(
+    of: &mut KvStore,
     query: &RefusalQuery,
 ) -> Result<Vec<RefusalRecord>, StoreError> {
     let from = query.since.map_or(i64::MIN, |since| since.0);

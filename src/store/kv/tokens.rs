@@ -7,8 +7,7 @@ use super::entries::{DOCUMENT, GROUP, delete, fields};
 use super::keys::{self, INCARNATION, TOKENS, WAITERS, list, whole};
 use super::queue::{self, channel};
 use super::{
-    Announcement, Ask, Commit, Committed, Entry, Found, Kv, KvStore, Outcome, Put, Rank, TRIES,
-    records,
+    Announcement, Ask, Commit, Committed, Entry, Found, KvStore, Outcome, Put, Rank, TRIES, records,
 };
 use crate::store::sql::cell::BadColumn;
 use crate::store::sql::token::Columns;
@@ -139,7 +138,7 @@ fn commit_of(swap: &Swap) -> Commit {
     commit
 }
 
-impl<K: Kv> KvStore<K> {
+impl KvStore {
     /// What a look at a group needs.
     pub(super) fn asked(group: &GroupName, key: Option<&str>) -> Vec<Ask> {
         let mut asked = vec![
@@ -230,7 +229,7 @@ impl<K: Kv> KvStore<K> {
     }
 }
 
-impl<K: Kv> Tokens for KvStore<K> {
+impl Tokens for KvStore {
     fn look(&mut self, group: &GroupName, key: Option<&str>) -> Result<Reading, StoreError> {
         let found = self.kv.get(&Self::asked(group, key))?;
         self.reading(group, key, found)

@@ -1,3 +1,8 @@
+-- Nodes that take a majority for the store exclude none that takes this server alone for it.
+if redis.call('EXISTS', prefix .. 'member') == 1 then
+  return {'mixed'}
+end
+
 -- The incarnation: the process and its database; if it was a replica, also how many bytes it has received
 -- as one, and the history that it had taken over when it was promoted.
 local NONE = '00000000'

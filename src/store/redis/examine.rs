@@ -4,13 +4,14 @@ mod rules;
 
 use redis::{Cmd, Value};
 
+use super::RedisKv;
 use super::fault::{Fault, RIGHTS, Said};
 use super::link::Link;
 use super::settings::Settings;
-use super::{RedisKv, RedisStore};
 use crate::store::checkup::rules::{Facts, Rule};
 use crate::store::checkup::walk::{self, Ended, Examined};
 use crate::store::checkup::{Check, Tell};
+use crate::store::kv::KvStore;
 use crate::store::net::dial::{Ends, ends};
 use crate::token::{GroupName, Timing};
 
@@ -136,8 +137,9 @@ impl Examined for Link {
         let watched = second(ask(server, &watchers)).unwrap_or_default();
         server.facts.set("watched", watched);
         if server.facts.has("quorum") {
-            let joined = has_joined(server);
+            let (joined, alone) = (has_joined(server), is_alone(server));
             server.facts.flag("joined", joined);
+            server.facts.flag("alone", alone);
         }
         for step in [
             "member",
@@ -153,7 +155,7 @@ impl Examined for Link {
         if !server.facts.has("quorum") {
             let settings = server.session.settings().clone();
             let kv = RedisKv::new(settings, server.limit, APPLICATION);
-            server.reads(&mut RedisStore::new(kv), group);
+            server.reads(&mut KvStore::new(kv), group);
         }
         Ok(())
     }
@@ -252,6 +254,14 @@ fn has_joined(server: &mut Server<'_, '_>) -> bool {
     let joined = ask(server, &member).map(|said| text(&said));
     let own = server.facts.text("id").get(..16).map(str::to_owned);
     own.is_some_and(|own| joined.is_ok_and(|joined| joined.starts_with(&own)))
+}
+
+/// True if it keeps tokens of nodes that take it alone for the store.
+fn is_alone(server: &mut Server<'_, '_>) -> bool {
+    let mut tokens = redis::cmd("ZRANGE");
+    let prefix = &server.session.settings().prefix;
+    tokens.arg(format!("{prefix}tokens")).arg(0).arg(0);
+    ask(server, &tokens).is_ok_and(|said| !text(&said).is_empty())
 }
 
 /// An answer as a text; several with blanks between.

@@ -29,6 +29,8 @@ pub(super) enum Said {
     Replica(String),
     /// It removes tokens by this policy when its memory is full.
     Evicts(String),
+    /// It is a member of a quorum for other nodes.
+    Mixed,
 }
 
 impl Said {
@@ -100,7 +102,7 @@ impl fault::Said for Said {
             Self::Answer { doing, code, text } => said_trouble(*doing, code, text),
             Self::Nonsense(_) => Trouble::Unavailable,
             Self::Replica(_) => Trouble::Refused,
-            Self::Evicts(_) => Trouble::Misconfigured,
+            Self::Mixed | Self::Evicts(_) => Trouble::Misconfigured,
         }
     }
 
@@ -112,6 +114,11 @@ impl fault::Said for Said {
                 "when its memory is full it removes keys (maxmemory-policy {policy}), and it has done so, or its \
                  counters were reset: a token that is removed lets two nodes run the job"
             ),
+            Self::Mixed => {
+                "it is a server of a store whose address has ?quorum: nodes with that address and nodes with this one \
+                 do not exclude each other"
+                    .into()
+            }
             Self::Replica(master) if master.len() < 2 => {
                 "it is a replica, and tokens are written on a master".into()
             }
@@ -127,6 +134,9 @@ impl fault::Said for Said {
             Self::Evicts(_) => Some(
                 "CONFIG SET maxmemory-policy noeviction, and in redis.conf; then tokenrun distrust",
             ),
+            Self::Mixed => {
+                Some("give all nodes the same address, or give this one another ?prefix=")
+            }
             Self::Nonsense(_) | Self::Replica(_) => None,
         }
     }
@@ -144,14 +154,14 @@ impl fault::Said for Said {
                     | "CLUSTERDOWN"
                     | "NOREPLICAS"
             ),
-            Self::Nonsense(_) | Self::Evicts(_) => false,
+            Self::Nonsense(_) | Self::Mixed | Self::Evicts(_) => false,
         }
     }
 
     fn is_refusal(&self) -> bool {
         match self {
             Self::Answer { doing, .. } => *doing == Activity::Asking,
-            Self::Replica(_) | Self::Evicts(_) => true,
+            Self::Replica(_) | Self::Mixed | Self::Evicts(_) => true,
             Self::Nonsense(_) => false,
         }
     }

@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
+use super::RedisKv;
 use super::settings::Settings;
-use super::{RedisKv, RedisStore};
 use crate::store::conformance::{claim, version};
+use crate::store::kv::KvStore;
 use crate::store::kv::{Ask, Commit, Kv as _};
 use crate::store::{Tokens as _, Trouble};
 use crate::token::swap::creation;
@@ -125,7 +126,7 @@ const MEGABYTE: &[u8] = &{
 fn a_swap_without_an_answer_is_sent_once() {
     let (one, seen) = peer(true, b"", b"");
     let (other, seen_there) = peer(true, b"", b"");
-    let mut store = RedisStore::new(kv(&[&one, &other]));
+    let mut store = KvStore::new(kv(&[&one, &other]));
     let now = StoreTime {
         epoch: ClockEpoch("e".into()),
         stamp: Stamp {

@@ -160,6 +160,7 @@ pub(super) fn refused(value: &Value) -> Option<Said> {
     let part = |at| words(parts.get(at)?);
     match part(0)? {
         "replica" => Some(Said::Replica([part(1)?, part(2)?].join(":"))),
+        "mixed" => Some(Said::Mixed),
         "evicts" => Some(Said::Evicts(part(1)?.to_owned())),
         _ => None,
     }

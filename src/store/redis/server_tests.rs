@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use super::RedisKv;
 use super::settings::Settings;
 use super::test_server::Server;
-use super::{RedisKv, RedisStore};
 use crate::store::conformance::{claim, version};
+use crate::store::kv::KvStore;
 use crate::store::kv::{Ask, Commit, Fields, Kv as _, Put};
 use crate::store::{Reading, Store, Tokens as _, Trouble};
 use crate::token::swap::grant;
@@ -13,8 +14,8 @@ use crate::token::{GrantKind, GroupName, State, Swap, Swapped, Version};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-fn store(server: &Server) -> RedisStore {
-    RedisStore::new(kv(&server.url()))
+fn store(server: &Server) -> KvStore {
+    KvStore::new(kv(&server.url()))
 }
 
 fn kv(url: &str) -> RedisKv {

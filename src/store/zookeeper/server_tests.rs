@@ -3,25 +3,25 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::ZkStore;
 use super::link::Link;
 use super::settings::Settings;
 use super::test_server::Cluster;
 use super::wire::Request;
 use crate::store::conformance::{claim, version};
+use crate::store::kv::KvStore;
 use crate::store::net::session::Session;
 use crate::store::{Queue as _, Tokens as _};
 use crate::token::{Claim, GrantKind, Swap, Swapped, Waiter, swap};
 
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-fn store(url: &str) -> ZkStore {
+fn store(url: &str) -> KvStore {
     let mut store = super::store(Settings::read(url).unwrap(), TIMEOUT);
     store.init(TIMEOUT).unwrap();
     store
 }
 
-fn grant_of(store: &mut ZkStore, claim: &Claim, n: u64) -> Swap {
+fn grant_of(store: &mut KvStore, claim: &Claim, n: u64) -> Swap {
     let reading = store.read(&claim.group).unwrap();
     let (row, until) = (reading.row.as_ref(), reading.now.until(TIMEOUT));
     let mut grant = swap::grant(claim, GrantKind::Bind, row, &reading.now, version(n));

@@ -53,6 +53,10 @@ pub(super) const RULES: &[Rule] = &[
     ),
     otherwise("rights").fine("all commands on the keys {prefix}*"),
 
+    on("member", |f| f.has("quorum") && f.has("alone")).wrong(
+        "it keeps tokens of an address without ?quorum: nodes with that address and nodes with this one do not exclude each other",
+        "give all nodes the same address, or give this one another prefix=; then remove the old keys",
+    ),
     on("member", |f| f.has("quorum") && f.has("joined")).fine("it has joined, and knows what it has promised"),
     on("member", |f| f.has("quorum")).warn(
         "it has not joined since it started, and counts for nothing",

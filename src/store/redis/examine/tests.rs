@@ -267,6 +267,8 @@ fn a_member_of_a_quorum_needs_no_log_and_must_remove_nothing() {
     assert!(is_fail(&policy("volatile-lru")));
     assert_eq!(policy("noeviction").verdict, Verdict::Fine);
     assert_eq!(of("member", &[("joined", "on")]).verdict, Verdict::Fine);
+    let mixed = of("member", &[("joined", "on"), ("alone", "on")]);
+    assert!(is_fail(&mixed), "{mixed:?}");
     assert_eq!(of("member", &[]).verdict, Verdict::Warn);
     assert!(is_fail(&of(
         "server",

@@ -3,6 +3,9 @@
 -- A member keeps for so long that an entry was removed, or only promised.
 local KEPT_MS = 8 * 24 * 60 * 60 * 1000
 
+-- For so long a client that lets it join keeps others from doing the same at once.
+local JOINING_MS = 1000
+
 -- What it has removed may have been a promise: until it starts anew, nothing that it says counts.
 local by = evicts('^[^n]') or value(info, 'evicted_keys', '[1-9]') and 'noeviction'
 if by then
@@ -11,7 +14,8 @@ end
 
 local process = value(info, 'run_id', '%x+'):sub(1, 16) .. ARGV[3]
 local me, all = prefix .. 'member', prefix .. 'registers'
-local state = redis.call('HMGET', me, 'process', 'generation', 'incarnation', 'highest')
+local state = redis.call('HMGET', me, 'process', 'generation', 'incarnation', 'highest', 'joins_by',
+  'joins_at_ms')
 local is_sure = state[1] == process
 local generation, incarnation, highest = state[2] or '', state[3] or '', state[4] or ''
 local time = redis.call('TIME')
@@ -29,12 +33,25 @@ local function report(outcome, parts, held)
   return {outcome, process, is_sure and 1 or 0, generation, incarnation, highest, whole(now), parts or {}, held or {}}
 end
 
+-- Nodes that take this server alone for the store exclude none that takes a majority for it.
+if #redis.call('ZRANGE', prefix .. 'tokens', 0, 0) > 0 then
+  return report('alone')
+end
+
 -- A request is for one process, in one generation; to a member that has joined, or to one that has not.
 if request.process and request.process ~= process
   or request.generation and request.generation < generation
   or is_sure == request.of_unsure
   or request.of_unsure and request.wish ~= 'enter' and request.generation ~= generation then
   return report('refused')
+end
+-- Several clients that let it join at once would begin anew for ever.
+if request.of_unsure then
+  local since = now - (tonumber(state[6]) or 0)
+  if request.by and state[5] and state[5] ~= request.by and since >= 0 and since < JOINING_MS then
+    return report('refused')
+  end
+  redis.call('HSET', me, 'joins_by', request.by or state[5] or '', 'joins_at_ms', whole(now))
 end
 if request.generation and request.generation > generation then
   generation = request.generation
@@ -150,7 +167,11 @@ function wishes.accept()
 end
 
 function wishes.enter()
-  return report('done', {redis.call('ZRANGE', all, 0, -1)})
+  local held = {}
+  for n, key in ipairs(redis.call('ZRANGE', all, 0, -1)) do
+    held[n] = {key, redis.call('HGET', register(key), 'accepted') or '', '', '', '{}'}
+  end
+  return report('done', {}, held)
 end
 
 function wishes.join()

@@ -82,7 +82,7 @@ impl Scripted {
         let join = Wish::Join {
             incarnation: "i".into(),
         };
-        for wish in [Wish::Enter, Wish::keep(puts), join] {
+        for wish in [Wish::Enter { by: None }, Wish::keep(puts), join] {
             if self.ask(&wish, &to).did != Did::Done {
                 return Answer::Refused;
             }
@@ -95,7 +95,7 @@ impl Scripted {
         let registers = || BTreeSet::from([TOKEN.to_owned()]);
         let wish = match &request.wish {
             Wished::Show => Wish::Show(both()),
-            Wished::Enter => Wish::Enter,
+            Wished::Enter => Wish::Enter { by: None },
             Wished::Prepare(ballot) => Wish::Prepare {
                 ballot: *ballot,
                 registers: registers(),
@@ -130,9 +130,9 @@ impl Scripted {
         match report.did {
             Did::Refused => Answer::Refused,
             Did::Behind => Answer::Behind(Ballot::LOWEST),
-            Did::Expired => panic!("there is no expiry"),
+            Did::Expired | Did::Alone => panic!("there is no expiry, and no other use"),
             Did::Done if matches!(wish, Wish::Accept { .. }) => Answer::Accepted,
-            Did::Done if matches!(wish, Wish::Enter) => {
+            Did::Done if matches!(wish, Wish::Enter { .. }) => {
                 let to = To {
                     process: None,
                     generation: None,

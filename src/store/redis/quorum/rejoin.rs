@@ -1,7 +1,7 @@
 //! Members that have started anew: they join again with what the others hold, in a new generation. If a majority has
 //! started anew, the store may have forgotten: it goes on as another incarnation.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::register::{Ballot, Held};
 use super::round::{Answers, Members};
@@ -11,7 +11,7 @@ use crate::store::kv::Ask;
 use crate::store::net::deadline::Deadline;
 
 /// How many entries are copied at a time.
-const BATCH: usize = 200;
+const BATCH: usize = 500;
 
 /// Lets the members join that have started anew, by these answers. Returns whether one has.
 pub(super) async fn rejoin(members: &mut Members, answers: &Answers, deadline: Deadline) -> bool {
@@ -24,6 +24,9 @@ pub(super) async fn mend(
     answers: &Answers,
     deadline: Deadline,
 ) -> Result<(), StoreError> {
+    if answers.count(Did::Alone) > 0 {
+        return Err(members.used_alone());
+    }
     if rejoin(members, answers, deadline).await {
         return Ok(());
     }
@@ -35,6 +38,25 @@ pub(super) async fn mend(
         true => Ok(()),
         false => Err(members.error(answers)),
     }
+}
+
+/// The keys of which one of these members holds an older ballot than another member.
+fn missing<'a>(these: &[Report], all: impl Iterator<Item = &'a Report>) -> Vec<String> {
+    let mut newest: BTreeMap<&String, Ballot> = BTreeMap::new();
+    for (key, held) in all.flat_map(|report| &report.held) {
+        let ballot = newest.entry(key).or_default();
+        *ballot = held.accepted.max(*ballot);
+    }
+    let lacks = |key: &String, ballot: Ballot| {
+        let held = |it: &Report| it.held.get(key).map(|held| held.accepted);
+        these
+            .iter()
+            .any(|it| held(it).is_none_or(|own| own < ballot))
+    };
+    let all = newest
+        .into_iter()
+        .filter(|(key, ballot)| lacks(key, *ballot));
+    all.map(|(key, _)| key.clone()).collect()
 }
 
 /// The members, as they were last met.
@@ -68,31 +90,37 @@ impl Rejoin {
     }
 
     async fn run(mut self, members: &mut Members, deadline: Deadline) -> bool {
-        if !self.to.iter().flatten().any(|to| to.of_unsure) {
+        let those = |unsure: bool| {
+            self.to
+                .iter()
+                .flatten()
+                .filter(move |to| to.of_unsure == unsure)
+        };
+        if those(true).count() == 0 || those(self.forgets).count() < members.majority() {
             return false;
         }
-        let entered = self.round(members, deadline, &Wish::Enter, |_| true).await;
-        let of_all = entered.reports().filter(|report| report.did == Did::Done);
-        let of_all: Vec<&Report> = of_all.collect();
-        let knows = |is_sure: &bool| *is_sure != self.forgets;
-        let count = of_all.iter().map(|it| it.is_sure).filter(knows).count();
-        if count < members.majority() {
+        // First those that have started anew: one client lets a member join at a time.
+        let of_unsure = self.enter(members, deadline, true).await;
+        if of_unsure.is_empty() {
             return false;
         }
+        let of_sure = self.enter(members, deadline, false).await;
+        let knowing = match self.forgets {
+            true => &of_unsure,
+            false => &of_sure,
+        };
+        if knowing.len() < members.majority() {
+            return false;
+        }
+        let all = || of_unsure.iter().chain(&of_sure);
         let incarnation = match self.forgets {
             true => self.generation.to_string(),
             false => {
-                let all = of_all.iter().map(|it| it.incarnation.clone());
+                let all = all().map(|it| it.incarnation.clone());
                 all.max().unwrap_or_default()
             }
         };
-        let keys = of_all
-            .iter()
-            .flat_map(|report| report.parts.iter().flatten());
-        let keys: BTreeSet<String> = keys.cloned().collect();
-        let keys: Vec<String> = keys.into_iter().collect();
-        self.keep(&entered);
-        for batch in keys.chunks(BATCH) {
+        for batch in missing(&of_unsure, all()).chunks(BATCH) {
             if !self.copy(members, deadline, batch).await {
                 return false;
             }
@@ -102,6 +130,24 @@ impl Rejoin {
             .round(members, deadline, &join, |to| to.of_unsure)
             .await;
         joined.count(Did::Done) > 0
+    }
+
+    /// Lets these members enter the generation, and leaves out those that do not.
+    async fn enter(
+        &mut self,
+        members: &mut Members,
+        deadline: Deadline,
+        unsure: bool,
+    ) -> Vec<Report> {
+        let enter = Wish::Enter {
+            by: Some(members.client()),
+        };
+        let entered = self
+            .round(members, deadline, &enter, |to| to.of_unsure == unsure)
+            .await;
+        self.keep(&entered);
+        let done = entered.0.into_iter().filter_map(|it| it?.ok());
+        done.filter(|report| report.did == Did::Done).collect()
     }
 
     async fn round(

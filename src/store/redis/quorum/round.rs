@@ -80,6 +80,14 @@ impl Answers {
         }
     }
 
+    /// No answer counts, once a server is one that other nodes use alone: they exclude none of these.
+    fn refuse_used_alone(&mut self) {
+        if self.count(Did::Alone) > 0 {
+            let all = self.0.iter_mut().flatten().flatten();
+            all.for_each(|report| report.did = Did::Alone);
+        }
+    }
+
     /// True if another member may have done what was wished, or will.
     pub(super) fn are_open(&self) -> bool {
         let failed = self.0.iter().flatten().filter_map(|it| it.as_ref().err());
@@ -127,6 +135,11 @@ impl Members {
     /// The store's name in messages.
     pub(super) fn name(&self) -> String {
         self.settings.name()
+    }
+
+    /// The number that tells this client from others.
+    pub(super) const fn client(&self) -> u64 {
+        self.client
     }
 
     /// How many are needed.
@@ -242,6 +255,7 @@ impl Members {
             }
         }
         answers.refuse_twins();
+        answers.refuse_used_alone();
         self.learn(&answers);
         answers
     }
@@ -289,6 +303,11 @@ impl Members {
         links
     }
 
+    /// True if a member that answers has not joined since it started.
+    pub(super) fn has_unsure(&self) -> bool {
+        self.all.iter().any(|member| member.is_unsure)
+    }
+
     /// How many of how many members have answered lately.
     pub(super) fn answering(&self) -> (usize, usize) {
         let answers = |member: &&Member| member.process.is_some() && !member.is_unsure;
@@ -298,7 +317,7 @@ impl Members {
     /// The error after the last try.
     pub(super) fn gave_up(&self) -> StoreError {
         let name = self.name();
-        match self.all.iter().any(|member| member.is_unsure) {
+        match self.has_unsure() {
             true => StoreError::refused(format!(
                 "the store {name} can't be used: servers that have started anew could not join the others"
             )),
@@ -315,6 +334,16 @@ impl Members {
             "the store {} kept changing: it is not known if the request has happened",
             self.name()
         ))
+    }
+
+    /// The error of servers that other nodes use alone.
+    pub(super) fn used_alone(&self) -> StoreError {
+        StoreError::misconfigured(format!(
+            "the store {} can't be used: a server of it keeps tokens of an address without ?quorum: nodes with that \
+             address and nodes with this one do not exclude each other",
+            self.name()
+        ))
+        .remedy("give all nodes the same address, or give this one another prefix=")
     }
 
     /// Why the answers are not enough.

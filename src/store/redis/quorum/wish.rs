@@ -37,8 +37,9 @@ pub(super) enum Wish {
         announces: Option<String>,
         asked: Vec<Ask>,
     },
-    /// Enters the request's generation, and tells all keys.
-    Enter,
+    /// Enters the request's generation, and tells the ballots of all keys. One that has not joined refuses, if another client
+    /// than this one lets it join now.
+    Enter { by: Option<u64> },
     /// Counts again from now on: it has been given all that it had forgotten.
     Join { incarnation: String },
 }
@@ -175,7 +176,10 @@ impl Wish {
                 "announces": announces.as_ref().map_or(json!(false), |it| json!(it)),
                 "asked": asks(asked),
             }),
-            Self::Enter => json!({ "wish": "enter" }),
+            Self::Enter { by } => json!({
+                "wish": "enter",
+                "by": by.map_or(json!(false), |by| json!(format!("{by:x}"))),
+            }),
             Self::Join { incarnation } => json!({ "wish": "join", "incarnation": incarnation }),
         }
     }
@@ -230,6 +234,8 @@ pub(super) enum Did {
     Expired,
     /// Nothing: it is another process, has not joined, or is in another generation.
     Refused,
+    /// Nothing: it keeps tokens of nodes that take it alone for the store.
+    Alone,
 }
 
 /// A member's answer.
@@ -246,7 +252,7 @@ pub(super) struct Report {
     pub(super) highest: Ballot,
     /// The time by the member's clock.
     pub(super) now_ms: i64,
-    /// The keys of each part that was asked for; or all keys.
+    /// The keys of each part that was asked for.
     pub(super) parts: Vec<Vec<String>>,
     pub(super) held: BTreeMap<String, Held<Kept>>,
 }
@@ -273,6 +279,7 @@ impl Report {
             "behind" => Did::Behind,
             "expired" => Did::Expired,
             "refused" => Did::Refused,
+            "alone" => Did::Alone,
             _ => return None,
         };
         let keys = |part: &Value| -> Option<Vec<String>> {
