@@ -80,7 +80,7 @@ impl<'a> Plan<'a> {
         // What was sent before may still be completed, unless something else is.
         let certain = |key: &&String| Some(*key) != self.written.as_ref() || !self.sent.is_empty();
         let mut compared = self.registers.iter().filter(certain);
-        compared.find(|key| !shown.is_chosen(key))
+        compared.find(|key| !shown.is_settled(key))
     }
 
     /// True if it has happened, by what has become of its register; `None`: that is not known.
@@ -155,7 +155,7 @@ impl<'a> Plan<'a> {
             },
         };
         // What a majority may not have yet goes on with what it was written with.
-        if !shown.is_chosen(register) {
+        if !shown.is_settled(register) {
             let carried = before.value.about.with.iter().filter_map(|key| {
                 let held = shown.newest_of(key)?;
                 let is_written = puts.iter().any(|put| put.key == *key);

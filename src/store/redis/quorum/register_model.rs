@@ -485,8 +485,10 @@ impl World {
                 let Some((tokens, records)) = self.of_majority(client) else {
                     return Ok(());
                 };
-                let mut token = rules.newest(&tokens).unwrap().value;
-                let is_chosen = rules.chosen(members, &tokens).is_some();
+                let newest = rules.newest(&tokens).unwrap();
+                let chosen = rules.chosen(members, &tokens);
+                let is_chosen = chosen.is_some_and(|it| it.accepted == newest.accepted);
+                let mut token = newest.value;
                 // The record goes on with a token that a majority may not have yet.
                 let carries = token.with && !is_chosen && rules.have(Rule::Together);
                 let carried = records.iter().max_by_key(|it| it.accepted).cloned();

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::kinds::is_register;
-use super::register::{Held, chosen};
+use super::register::Held;
 use super::round::Members;
-use super::wish::{Kept, Report, newest};
+use super::wish::{Kept, Report, chosen, newest};
 use crate::store::kv::flights::Turned;
 use crate::store::kv::{Ask, Entry, Found, Part, Server};
 use crate::token::{ClockEpoch, Incarnation, Served, Stamp, StoreTime, WallTime};
@@ -80,17 +80,21 @@ impl Shown {
         }
     }
 
-    /// True if a majority holds the same of this key.
-    pub(super) fn is_chosen(&self, key: &str) -> bool {
-        let held = self.held.get(key);
-        let chosen = held.and_then(|held| chosen(self.members, held));
+    /// True if a majority holds what a round goes on from: the highest ballot.
+    pub(super) fn is_settled(&self, key: &str) -> bool {
+        let highest = self.newest_of(key).map(|it| it.accepted);
+        self.chosen_of(key).map(|it| it.accepted) == highest
+    }
+
+    /// What a majority holds of this key. What a minority has of a higher ballot is not the register's value, and may never
+    /// be. Of an entry that is no register, the highest ballot counts.
+    fn chosen_of(&self, key: &str) -> Option<Held<Kept>> {
+        let held = self.held.get(key)?;
+        let chosen = chosen(self.members, held)?;
+        let highest = newest(self.members, held)?.accepted;
         // A member that does not show it may have removed it since.
-        chosen.is_some_and(|chosen| {
-            let all = held.map_or(0, Vec::len);
-            all == self.answered
-                && self.newest_of(key).map(|it| it.accepted) == Some(chosen.accepted)
-                || is_register(key)
-        })
+        let is_all = held.len() == self.answered;
+        (is_register(key) || is_all && chosen.accepted == highest).then_some(chosen)
     }
 
     pub(super) fn newest_of(&self, key: &str) -> Option<Held<Kept>> {
@@ -107,7 +111,7 @@ impl Shown {
     /// The keys that a majority does not hold alike.
     pub(super) fn unclear(&self, asked: &[Ask]) -> Vec<String> {
         let keys = self.parts.iter().take(asked.len()).flatten();
-        let unclear = keys.filter(|key| !self.is_chosen(key)).cloned();
+        let unclear = keys.filter(|key| self.chosen_of(key).is_none()).cloned();
         let unclear: BTreeSet<String> = unclear.collect();
         unclear.into_iter().collect()
     }
@@ -128,7 +132,7 @@ impl Shown {
         let mut entries = BTreeMap::new();
         for (ask, keys) in asked.iter().zip(&self.parts) {
             let existing = keys.iter().filter_map(|key| {
-                let held = self.newest_of(key)?;
+                let held = self.chosen_of(key)?;
                 held.value.written.is_some().then_some((key, held.value))
             });
             let existing: Vec<(&String, Kept)> = existing.collect();
@@ -196,4 +200,67 @@ fn entry(kept: &Kept, now: &StoreTime, is_turned: bool) -> Option<Entry> {
         number: written.number,
         fields: written.fields,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::kv::written::Written;
+    use crate::store::redis::quorum::register::Ballot;
+    use crate::store::redis::quorum::wish::{About, Did};
+
+    const TOKEN: &str = "token:g";
+
+    /// A member that holds this version of the token by the ballot of this number.
+    fn report(number: u64, version: &str) -> Report {
+        let ballot = Ballot { number, client: 0 };
+        let written = Written {
+            version: version.to_owned(),
+            ..Written::default()
+        };
+        let kept = Kept {
+            written: Some(written),
+            age_ms: 0,
+            about: About::default(),
+        };
+        let held = Held {
+            accepted: ballot,
+            value: kept,
+        };
+        Report {
+            did: Did::Done,
+            process: number.to_string(),
+            is_sure: true,
+            generation: Ballot::LOWEST,
+            incarnation: String::new(),
+            highest: ballot,
+            now_ms: 0,
+            parts: vec![vec![TOKEN.to_owned()]],
+            held: BTreeMap::from([(TOKEN.to_owned(), held)]),
+        }
+    }
+
+    fn version_shown(reports: &[Report]) -> Option<String> {
+        let group: Vec<(usize, &Report)> = reports.iter().enumerate().collect();
+        let now = StoreTime {
+            epoch: ClockEpoch(String::new()),
+            stamp: Stamp {
+                tick_ms: 0,
+                wall: WallTime(0),
+            },
+        };
+        let asked = [Ask::One(TOKEN.to_owned())];
+        let found = Shown::of(3, &group).clear(&asked, &group, now, false)?;
+        Some(found.entries[TOKEN].version.clone())
+    }
+
+    /// Another client's round may have overtaken it: a session that sees its own grant at a minority has no token.
+    #[test]
+    fn a_token_of_a_minority_is_not_shown() {
+        let shown = version_shown(&[report(5, "new"), report(4, "old"), report(4, "old")]);
+        assert_eq!(shown.as_deref(), Some("old"));
+        let shown = version_shown(&[report(5, "new"), report(5, "new"), report(4, "old")]);
+        assert_eq!(shown.as_deref(), Some("new"));
+        assert_eq!(version_shown(&[report(5, "new"), report(4, "old")]), None);
+    }
 }

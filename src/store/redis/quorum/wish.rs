@@ -96,17 +96,26 @@ impl About {
     }
 }
 
-/// What the highest ballot has left, of what so many members hold. Its age is that of the majority's last one: the clocks of
-/// fewer members that were set change nothing.
+/// What the highest ballot has left, of what so many members hold.
 pub(super) fn newest(members: usize, held: &[Held<Kept>]) -> Option<Held<Kept>> {
-    let newest = register::newest(held)?;
-    let same = held.iter().filter(|it| it.accepted == newest.accepted);
+    Some(aged(members, held, register::newest(held)?))
+}
+
+/// What a majority of so many members holds of one ballot.
+pub(super) fn chosen(members: usize, held: &[Held<Kept>]) -> Option<Held<Kept>> {
+    Some(aged(members, held, register::chosen(members, held)?))
+}
+
+/// One of these, with the age of the majority's last one of its ballot: the clocks of fewer members that were set change
+/// nothing.
+fn aged(members: usize, held: &[Held<Kept>], one: &Held<Kept>) -> Held<Kept> {
+    let same = held.iter().filter(|it| it.accepted == one.accepted);
     let mut ages: Vec<i64> = same.map(|it| it.value.age_ms).collect();
     ages.sort_unstable_by_key(|age| Reverse(*age));
     let age = ages.get(majority(members) - 1).or(ages.last());
-    let mut newest = newest.clone();
-    newest.value.age_ms = age.copied().unwrap_or_default();
-    Some(newest)
+    let mut one = one.clone();
+    one.value.age_ms = age.copied().unwrap_or_default();
+    one
 }
 
 /// The member to which a request goes, as it must be.
