@@ -122,6 +122,28 @@ fn a_grandchild_that_outlives_its_run_overlaps() {
     finds(&evidence, &[Broken::Overlap]);
 }
 
+/// Its lock was all that was left of it.
+#[test]
+fn a_run_without_supervisor_and_guard_may_overlap_once_the_store_has_forgotten_all() {
+    let mut evidence = fine();
+    evidence.calls[0].lives[1].until = 25 * MS;
+    let killed = |part| Hit {
+        part,
+        signal: SIGKILL,
+    };
+    evidence.calls[0].hits = vec![killed(Part::Supervisor), killed(Part::Guard)];
+    evidence.calls[0].ended = Some((21 * MS, Ended::Signal(SIGKILL)));
+    evidence.history[0].outcome = "unknown".to_owned();
+    evidence.history[0].exit_code = None;
+    finds(&evidence, &[Broken::Overlap]);
+    evidence.lost = vec![(19 * MS, 100 * MS)];
+    finds(&evidence, &[Broken::Overlap]);
+    evidence.lost = vec![(0, 100 * MS)];
+    finds(&evidence, &[]);
+    evidence.calls[0].hits.pop();
+    finds(&evidence, &[Broken::Overlap]);
+}
+
 #[test]
 fn a_run_that_encloses_two_others_overlaps_with_both() {
     let mut evidence = fine();

@@ -84,6 +84,7 @@ impl<'a> Checker<'a> {
             for (call, from, until) in runs {
                 if let Some((other, other_until)) = last
                     && from < other_until
+                    && !self.evidence.is_beyond_reach(other, from)
                 {
                     let overlap = millis(other_until.min(until) - from);
                     let how = format!(

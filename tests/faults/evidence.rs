@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use nix::libc::{SIGKILL, SIGSTOP};
+
 use serde::Deserialize;
 
 /// A part of a run that a fault may hit.
@@ -136,6 +138,14 @@ impl Evidence {
             call.begun <= *until && call.ended.is_none_or(|(at, _)| *from <= at)
         };
         self.lost.iter().any(overlaps)
+    }
+
+    /// Whether nothing knew of this run's processes at this time: supervisor and guard were gone, and the store had
+    /// forgotten the session whose lock the processes still held.
+    pub(crate) fn is_beyond_reach(&self, call: &Call, at: u64) -> bool {
+        let blind = |part| call.was_hit(part, &[SIGKILL, SIGSTOP]);
+        let forgets_all = |(from, until): &(u64, u64)| *from == 0 && at <= *until;
+        blind(Part::Supervisor) && blind(Part::Guard) && self.lost.iter().any(forgets_all)
     }
 
     /// The runs of each group in the order of their first stamps.

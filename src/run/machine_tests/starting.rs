@@ -283,3 +283,31 @@ fn after_a_lost_answer_a_start_is_expected_and_after_a_conflict_none() {
     rig.answered();
     assert_eq!(rig.machine.start_by(rig.now), None);
 }
+
+/// Both have the same session; the run is that of the grant that happened.
+#[test]
+fn a_grant_that_happens_after_the_next_one_was_sent_is_the_runs() {
+    let mut rig = Rig::claiming();
+    let first = rig.out.clone().expect("a grant is out");
+    rig.fails();
+    rig.wait(s(1));
+    rig.answered();
+    let second = rig.out.clone().expect("another grant is out");
+    let fence = |request: &Request| match request {
+        Request::Swap(swap) => swap.to.fence,
+        other => panic!("{other:?}"),
+    };
+    assert!(fence(&second) > fence(&first));
+    rig.fails();
+    first.carry_out(&mut rig.store);
+    rig.wait(s(1));
+    rig.answered();
+    assert_eq!(rig.row().fence, fence(&first));
+    rig.tell(Event::JobStarted);
+    rig.job_ends(Status::Exited(0));
+    let Some(Request::Swap(release)) = &rig.out else {
+        panic!("{:?}", rig.out);
+    };
+    let ended = release.ended.as_ref().expect("a run ends");
+    assert_eq!(ended.fence, fence(&first));
+}

@@ -144,8 +144,11 @@ impl Seeking {
         } else {
             sent
         };
+        let run = RunRecord::of(row).map(Box::new)?;
         let mut grant = self.last_grant.take()?;
+        // It may be an earlier grant than the last one.
         grant.row = row.clone();
+        grant.run = run;
         grant.sent = sent;
         let seen = SeenTime {
             time: reading.now.clone(),

@@ -149,6 +149,9 @@ fn grant_of(store: &mut dyn Store, name: &str, number: u64) -> Swap {
     swap
 }
 
+/// The most servers of a store that a test has.
+const SERVERS: usize = 3;
+
 /// A notification that stayed after a look would make a waiter look without a pause.
 pub(super) fn a_look_clears_a_notification(fixture: &dyn Fixture) {
     let mut holder = held(fixture);
@@ -169,9 +172,13 @@ pub(super) fn a_look_clears_a_notification(fixture: &dyn Fixture) {
         sources.wait(Some(limit)).unwrap().has(&())
     };
     assert!(is_notified(&notifier, Duration::from_secs(10)));
-    waiting.read(&group("g")).unwrap();
-    let notifier = waiting.notifier().unwrap_or(notifier);
-    assert!(!is_notified(&notifier, Duration::ZERO));
+    // Of several servers each announces it, one after the other.
+    let is_quiet = |_| {
+        waiting.read(&group("g")).unwrap();
+        let notifier = waiting.notifier().unwrap_or(notifier.clone());
+        !is_notified(&notifier, Duration::ZERO)
+    };
+    assert!((0..SERVERS).any(is_quiet));
 }
 
 pub(super) fn a_grant_takes_the_session_out_of_the_line_and_nobody_else(fixture: &dyn Fixture) {

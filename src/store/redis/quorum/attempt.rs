@@ -24,7 +24,7 @@ use crate::token::StoreTime;
 pub(super) struct Plan<'a> {
     commit: &'a Commit,
     /// The register that is written.
-    written: Option<String>,
+    pub(super) written: Option<String>,
     /// All that are compared or written.
     registers: BTreeSet<String>,
     /// The entries that are compared or written.
@@ -75,12 +75,16 @@ impl<'a> Plan<'a> {
         !touched.all(is_lower) || numbers && highest > ballot
     }
 
-    /// A register that a majority does not hold alike, and that must be certain: this commit only compares it.
+    /// A register that must be certain, and is not: this commit only compares it, or an earlier try has written it, which may
+    /// still be completed unless something later is.
     fn incomplete(&self, shown: &Shown) -> Option<&String> {
-        // What was sent before may still be completed, unless something else is.
-        let certain = |key: &&String| Some(*key) != self.written.as_ref() || !self.sent.is_empty();
-        let mut compared = self.registers.iter().filter(certain);
-        compared.find(|key| !shown.is_settled(key))
+        let last = self.sent.last();
+        let is_certain = |key: &&String| match (Some(*key) == self.written.as_ref(), last) {
+            (true, None) => true,
+            (true, Some(last)) => shown.is_settled(key) && shown.is_after(key, *last),
+            (false, _) => shown.is_settled(key),
+        };
+        self.registers.iter().find(|key| !is_certain(key))
     }
 
     /// True if it has happened, by what has become of its register; `None`: that is not known.
@@ -93,13 +97,6 @@ impl<'a> Plan<'a> {
             }
             _ => Some(false),
         }
-    }
-
-    /// True if what a member has accepted of it may be completed later.
-    fn may_still_happen(&self, shown: &Shown) -> bool {
-        let newest = self.written.as_ref().and_then(|it| shown.newest_of(it));
-        let accepted = newest.map_or(Ballot::LOWEST, |it| it.accepted);
-        self.sent.iter().any(|ballot| *ballot > accepted)
     }
 
     /// What becomes of it at this time.
@@ -254,9 +251,6 @@ pub(super) async fn attempt(
         true => Outcome::Done,
         false => plan.outcome(&shown, &now),
     };
-    if outcome != Outcome::Done && plan.may_still_happen(&shown) {
-        return Err(members.unknown());
-    }
     if outcome != Outcome::Done {
         return Ok(Tried::Ended(outcome));
     }

@@ -33,14 +33,22 @@ pub(super) async fn commit(
                 return Ok(Committed { outcome, found });
             }
             Ok(Tried::Again) => {}
-            Err(error) if plan.sent.is_empty() => return Err(error.without_effect()),
-            Err(error) => return Err(uncertain(error)),
+            Err(error) => return Err(failed(members, plan, error)),
         }
         pause(tried).await;
     }
-    match plan.sent.is_empty() {
-        true => Err(members.gave_up()),
-        false => Err(uncertain(members.gave_up())),
+    let error = members.gave_up();
+    Err(failed(members, plan, error))
+}
+
+/// This error of a commit. What was sent of it may be completed by another client, until a look settles that.
+fn failed(members: &mut Members, plan: Plan<'_>, error: StoreError) -> StoreError {
+    match (plan.sent.last(), plan.written) {
+        (None, _) => error.without_effect(),
+        (Some(last), register) => {
+            members.unsettled.extend(register.map(|it| (it, *last)));
+            uncertain(error)
+        }
     }
 }
 

@@ -25,6 +25,15 @@ fn client_of(quorum: &Quorum) -> QuorumKv {
     QuorumKv::new(settings, TIMEOUT, "test").unwrap()
 }
 
+/// Looks until all members have joined. A look does not wait for one that is late.
+fn until_joined(quorum: &Quorum) {
+    let mut kv = client_of(quorum);
+    quorum.0[0].wait_until("members that join", || {
+        look(&mut kv);
+        quorum.joined(PREFIX) == 3
+    });
+}
+
 fn swap(kv: &mut QuorumKv, from: Option<&str>, to: &str) -> Result<Committed, StoreError> {
     kv.commit(&Commit {
         compare: vec![(TOKEN.into(), from.map(str::to_owned))],
@@ -67,7 +76,7 @@ fn a_member_that_is_killed_and_emptied_joins_again_with_what_the_others_hold() {
     quorum.0[0].launch();
     assert_eq!(quorum.joined(PREFIX), 2);
     assert_eq!(version(&mut client_of(&quorum)).as_deref(), Some("2"));
-    assert_eq!(quorum.joined(PREFIX), 3);
+    until_joined(&quorum);
     // Now another one may go.
     quorum.0[1].kill();
     assert_eq!(version(&mut kv).as_deref(), Some("2"));
@@ -87,7 +96,7 @@ fn a_member_whose_data_are_removed_counts_for_nothing_until_it_has_joined() {
     assert!(url_of_two.is_err(), "{url_of_two:?}");
     quorum.0[0].thaw();
     assert_eq!(version(&mut client_of(&quorum)).as_deref(), Some("1"));
-    assert_eq!(quorum.joined(PREFIX), 3);
+    until_joined(&quorum);
 }
 
 #[test]
@@ -106,7 +115,7 @@ fn a_majority_that_is_emptied_at_once_is_another_incarnation() {
     // What the third member still has is the store's.
     assert_eq!(after.entries[TOKEN].version, "1");
     assert_eq!(after.entries[TOKEN].stamp.epoch, before.now.epoch);
-    assert_eq!(quorum.joined(PREFIX), 3);
+    until_joined(&quorum);
 }
 
 #[test]

@@ -43,6 +43,10 @@ pub(super) async fn look(
         };
         let now = time(members, &group, turned);
         let shown = Shown::of(members.all.len(), &group);
+        if let Some(register) = unsettled(members, &shown, asked) {
+            complete(members, deadline, &register).await?;
+            continue;
+        }
         if let Some(found) = shown.clear(asked, &group, now, turned.is_some()) {
             return Ok(found);
         }
@@ -59,6 +63,14 @@ pub(super) async fn look(
         }
     }
     Err(members.gave_up())
+}
+
+/// A register that is asked for, and that a commit of this client may still change: no later ballot has a majority.
+fn unsettled(members: &mut Members, shown: &Shown, asked: &[Ask]) -> Option<String> {
+    let unsettled = &mut members.unsettled;
+    unsettled.retain(|key, ballot| !shown.is_after(key, *ballot));
+    let mut keys = asked.iter().filter_map(one);
+    keys.find(|key| unsettled.contains_key(*key)).cloned()
 }
 
 /// Gives a majority what the highest ballot has left.

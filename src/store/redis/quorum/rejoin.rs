@@ -99,12 +99,17 @@ impl Rejoin {
         if those(true).count() == 0 || those(self.forgets).count() < members.majority() {
             return false;
         }
-        // First those that have started anew: one client lets a member join at a time.
-        let of_unsure = self.enter(members, deadline, true).await;
+        // One client at a time lets members join: the one that the first of them takes, in an order that all clients have.
+        let unsure = self.to.iter().flatten().filter(|to| to.of_unsure);
+        let first = unsure.filter_map(|to| to.process.clone()).min();
+        let is_first = |to: &To| to.process == first;
+        let mut of_unsure = self.enter(members, deadline, is_first).await;
         if of_unsure.is_empty() {
             return false;
         }
-        let of_sure = self.enter(members, deadline, false).await;
+        let others = |to: &To| to.of_unsure && !is_first(to);
+        of_unsure.extend(self.enter(members, deadline, others).await);
+        let of_sure = self.enter(members, deadline, |to| !to.of_unsure).await;
         let knowing = match self.forgets {
             true => &of_unsure,
             false => &of_sure,
@@ -137,14 +142,12 @@ impl Rejoin {
         &mut self,
         members: &mut Members,
         deadline: Deadline,
-        unsure: bool,
+        these: impl Fn(&To) -> bool,
     ) -> Vec<Report> {
         let enter = Wish::Enter {
             by: Some(members.client()),
         };
-        let entered = self
-            .round(members, deadline, &enter, |to| to.of_unsure == unsure)
-            .await;
+        let entered = self.round(members, deadline, &enter, these).await;
         self.keep(&entered);
         let done = entered.0.into_iter().filter_map(|it| it?.ok());
         done.filter(|report| report.did == Did::Done).collect()

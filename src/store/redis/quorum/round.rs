@@ -1,5 +1,6 @@
 //! One request to all members at once. A round is over when enough have answered; one that is late is not waited for.
 
+use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::Poll;
@@ -48,6 +49,8 @@ pub(super) struct Members {
     generation: Option<Ballot>,
     highest: Ballot,
     client: u64,
+    /// The registers that a commit of this client has perhaps written, each with the last ballot of it.
+    pub(super) unsettled: BTreeMap<String, Ballot>,
 }
 
 /// A member's answer to a round.
@@ -129,6 +132,7 @@ impl Members {
             generation: None,
             highest: Ballot::default(),
             client,
+            unsettled: BTreeMap::new(),
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::kinds::is_register;
-use super::register::Held;
+use super::register::{Ballot, Held};
 use super::round::Members;
 use super::wish::{Kept, Report, chosen, newest};
 use crate::store::kv::flights::Turned;
@@ -95,6 +95,11 @@ impl Shown {
         // A member that does not show it may have removed it since.
         let is_all = held.len() == self.answered;
         (is_register(key) || is_all && chosen.accepted == highest).then_some(chosen)
+    }
+
+    /// True if what a majority holds of this key is of a ballot after this one, which will not be completed any more.
+    pub(super) fn is_after(&self, key: &str, ballot: Ballot) -> bool {
+        self.chosen_of(key).is_some_and(|it| it.accepted >= ballot)
     }
 
     pub(super) fn newest_of(&self, key: &str) -> Option<Held<Kept>> {
