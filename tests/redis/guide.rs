@@ -6,13 +6,23 @@ use std::os::unix::fs::PermissionsExt as _;
 use serde_json::Value;
 
 use super::blocks::{Block, By, a_page_has, blocks, matches};
-use super::server::{Server, program};
+use super::server::{Quorum, Server, program};
 use super::site::Site;
 use super::troubles::RIGHTS;
 use crate::support::{Line, TOKENRUN};
 use crate::{incarnation, key, settle};
 
 const EXAMPLE: &str = include_str!("../../examples/redis/fenced-set.lua");
+
+/// What a member of a quorum needs besides, as the guide names it.
+const QUORUM_RIGHTS: [&str; 6] = [
+    "+hmget",
+    "+hdel",
+    "+hexists",
+    "+pexpire",
+    "+persist",
+    "+zremrangebyscore",
+];
 
 fn the(begin: &str) -> Block {
     let all = blocks(By::Redis);
@@ -85,6 +95,7 @@ fn every_block_is_in_a_test_below() {
         "$ redis-cli HMGET ",
         "if redis.call(",
         "redis-cli --eval fenced-set.lua ",
+        "export TOKENRUN_STORE='redis://",
     ];
     for block in blocks(By::Redis) {
         let known = begins.iter().any(|begin| block.is(begin));
@@ -112,6 +123,41 @@ fn the_user_of_the_guide_runs_the_job_and_examines_the_server() {
     let doctor = Site::new(as_user).verb(&["doctor", "--json"]).end();
     let checks = doctor.with_code(0).json();
     for check in checks.as_array().unwrap() {
+        assert_eq!(check["verdict"], "ok", "{check:#}");
+    }
+}
+
+/// The guide's user on each of three servers, with the rights that a majority needs besides.
+#[test]
+fn the_user_of_the_guide_runs_the_job_on_a_majority_of_servers() {
+    let quorum = Quorum::start(3);
+    for server in &quorum.0 {
+        let made = Place::new(server).shell(the("redis-cli -h ").text()).end();
+        assert_eq!(made.with_code(0).stdout.trim(), "OK");
+        let more = QUORUM_RIGHTS.iter().copied();
+        let words = ["ACL", "SETUSER", "etl"].into_iter().chain(more);
+        assert_eq!(server.cli(&words.collect::<Vec<_>>()), "OK");
+        server.cli(&["FLUSHALL"]);
+    }
+    assert!(a_page_has(
+        &QUORUM_RIGHTS.join(" ").replace(" +zrem", "\n  +zrem")
+    ));
+    let place = Place::new(&quorum.0[0]);
+    quorum.0[0].cli(&["FLUSHALL"]);
+    let ports: Vec<String> = quorum.0.iter().map(|it| it.port().to_string()).collect();
+    let block = the("export TOKENRUN_STORE='redis://");
+    let script = ["r1", "r2", "r3"].iter().zip(ports).fold(
+        block.text().to_owned(),
+        |script, (name, port)| {
+            script.replace(&format!("{name}.example.org"), &format!("127.0.0.1:{port}"))
+        },
+    );
+    let run = place.shell(&script).env("REDISCLI_AUTH", "PASSWORD").end();
+    let run = run.with_code(0);
+    assert_eq!(run.stderr, "");
+    let url = quorum.url("tokenrun").replace("://", "://etl:PASSWORD@");
+    let doctor = Site::new(url).verb(&["doctor", "--json"]).end();
+    for check in doctor.with_code(0).json().as_array().unwrap() {
         assert_eq!(check["verdict"], "ok", "{check:#}");
     }
 }

@@ -88,6 +88,7 @@ const RUN: &[(&str, By)] = &[
     ("```sql\nCREATE ROLE viewer ", By::Postgres),
     ("```text\n0 2 * * *  tokenrun ", By::Commands),
     ("```sh\ntokenrun --store redis://", By::Redis),
+    ("```sh\nexport TOKENRUN_STORE='redis://", By::Redis),
     ("```sh\nredis-cli ", By::Redis),
     ("```console\n$ redis-cli ", By::Redis),
     ("```text\nredis://", By::Redis),
