@@ -1,5 +1,5 @@
 //! What tokenrun costs on Redis, over its Unix socket: a run of `true` and a refusal next to `flock
-//! -n` and to `redis-cli ping`.
+//! -n` and to `redis-cli ping`; and on a majority of three and of five servers next to one, over TCP.
 //!
 //! `cargo bench --bench redis` prints a table. Each line is the median of interleaved turns: what else the
 //! machine does slows all sides of a turn. The server keeps nothing on a disk.
@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use common::processes::{HOLDING, Holder, timed};
 use common::{Folder, median, milliseconds, settle};
-use server::Server;
+use server::{Quorum, Server};
 
 /// Turns per line; the first tenth is not counted.
 const TURNS: usize = 300;
@@ -33,11 +33,16 @@ fn main() {
     println!("|---|---|---|---|---|---|---|---|---|");
     wrapping_true(&folder, &server);
     being_refused(&folder, &server);
+    a_majority(&folder, &server);
 }
 
 fn tokenrun(folder: &Folder, server: &Server, words: &[&str]) -> Command {
+    tokenrun_on(folder, &server.url(), words)
+}
+
+fn tokenrun_on(folder: &Folder, url: &str, words: &[&str]) -> Command {
     let mut command = Command::new(folder.tokenrun());
-    command.args(["-q", "-s", &server.url(), "-g", "g", "--keep=0"]);
+    command.args(["-q", "-s", url, "-g", "g", "--keep=0"]);
     command.args(words);
     command
 }
@@ -84,7 +89,48 @@ fn being_refused(folder: &Folder, server: &Server) {
     }
 }
 
-fn line(what: &str, turn: impl Fn() -> [Duration; 3], bound: &str) {
+/// One server, three and five.
+fn a_majority(folder: &Folder, server: &Server) {
+    let quorums = [3, 5].map(Quorum::start);
+    let [three, five] = quorums.each_ref().map(|it| it.url("bench"));
+    for url in [&three, &five] {
+        let mut init = Command::new(folder.tokenrun());
+        init.args(["init", "-s", url]);
+        timed(init, true);
+    }
+    let urls = [server.tcp_url(), three, five];
+    println!("\n| what | one server | of three | ratio | bound | of five | ratio | bound |");
+    println!("|---|---|---|---|---|---|---|---|");
+    let run = || {
+        urls.each_ref()
+            .map(|url| timed(tokenrun_on(folder, url, &["--", "true"]), true))
+    };
+    majority_line("a run of `true`", run);
+    let mut words = vec!["--client-id=other", "--"];
+    words.extend(HOLDING);
+    let mut holders = urls
+        .each_ref()
+        .map(|url| Holder::start(tokenrun_on(folder, url, &words)));
+    let refusal = || {
+        urls.each_ref()
+            .map(|url| timed(tokenrun_on(folder, url, &["--", "true"]), false))
+    };
+    majority_line("being refused", refusal);
+    for holder in &mut holders {
+        holder.end();
+    }
+}
+
+fn majority_line(what: &str, turn: impl Fn() -> [Duration; 3]) {
+    let [one, three, five] = medians(turn);
+    println!(
+        "| {what} | {one:.2} | {three:.2} | {:.2} | 1.3 | {five:.2} | {:.2} | 1.6 |",
+        three / one,
+        five / one
+    );
+}
+
+fn medians(turn: impl Fn() -> [Duration; 3]) -> [f64; 3] {
     let mut times = [Vec::new(), Vec::new(), Vec::new()];
     for number in 0..TURNS + TURNS / 10 {
         for (times, time) in times.iter_mut().zip(turn()) {
@@ -93,7 +139,11 @@ fn line(what: &str, turn: impl Fn() -> [Duration; 3], bound: &str) {
             }
         }
     }
-    let [ours, flock, ping] = times.map(median).map(milliseconds);
+    times.map(median).map(milliseconds)
+}
+
+fn line(what: &str, turn: impl Fn() -> [Duration; 3], bound: &str) {
+    let [ours, flock, ping] = medians(turn);
     println!(
         "| {what} | {ours:.2} | {flock:.2} | {:.2} | {bound} | {ping:.2} | {:.2} | 0.8 |",
         ours / flock,

@@ -1,8 +1,9 @@
 //! Random schedules of rounds, rejoins, crashes and lost, late and repeated messages. A token's versions are one chain:
 //! no version has two successors, and a read shows none that is older than the last one before it. Some swaps write a
-//! record beside the token: no later read misses it.
+//! record beside the token: no later read misses it. A client that has given a swap up looks, and knows from then on if the
+//! swap is one of the chain.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::*;
@@ -28,6 +29,10 @@ pub(in super::super) enum Rule {
     SameBallot,
     /// A value that a majority does not have is completed with the registers that were written with it.
     Together,
+    /// A read shows what a majority has, whatever a minority has of a higher ballot.
+    ShowsChosen,
+    /// A look after a swap that was given up goes on until a later ballot has a majority.
+    LookSettles,
 }
 
 /// The rules: all of them, or all but one.
@@ -275,6 +280,8 @@ struct Client {
     round: u64,
     /// The deepest version, and the last record, that were known to be chosen when this began.
     floor: Floor,
+    /// A swap that it has given up, and that may still be completed, with its ballot.
+    unsettled: Option<(Version, Ballot)>,
 }
 
 /// What members hold of the token, and of the record.
@@ -322,6 +329,8 @@ struct World {
     chosen: Floor,
     /// The versions that clients know to be chosen, by their depth.
     chain: BTreeMap<u32, u32>,
+    /// The versions that clients know to be none of the chain.
+    dead: BTreeSet<u32>,
     counts: Counts,
 }
 
@@ -348,6 +357,7 @@ impl World {
             answers: Vec::new(),
             round: 0,
             floor: Floor::default(),
+            unsettled: None,
         };
         Self {
             rules,
@@ -362,6 +372,7 @@ impl World {
             swapped: Vec::new(),
             chosen: Floor::default(),
             chain: BTreeMap::new(),
+            dead: BTreeSet::new(),
             counts: Counts::default(),
         }
     }
@@ -396,6 +407,9 @@ impl World {
         let generation = self.members.iter().map(|it| it.generation).max().unwrap();
         let processes: Vec<u64> = self.members.iter().map(|it| it.process).collect();
         let own = &mut self.clients[client];
+        if let Doing::Accepting { token, swaps: true } = own.doing {
+            own.unsettled = token.version.map(|version| (version, own.ballot));
+        }
         if self.random.below(4) > 0 {
             (own.generation, own.processes) = (Some(generation), processes);
         }
@@ -467,7 +481,9 @@ impl World {
             _ => None,
         });
         let (tokens, records): (Vec<_>, Vec<_>) = held.unzip();
-        (tokens.len() >= majority(self.members.len())).then_some((tokens, records))
+        // It may have more answers than it needs.
+        let waits = own.answers.len() < self.members.len() && self.random.below(4) == 0;
+        (tokens.len() >= majority(self.members.len()) && !waits).then_some((tokens, records))
     }
 
     fn has_accepted(&self, client: usize) -> bool {
@@ -521,8 +537,13 @@ impl World {
                 self.send(client, None, &wish);
             }
             Doing::Accepting { token, swaps } if self.has_accepted(client) => {
-                self.clients[client].doing = Doing::Nothing;
-                self.known(client, token, swaps)?;
+                let own = &mut self.clients[client];
+                own.doing = Doing::Nothing;
+                let chosen = Held {
+                    accepted: own.ballot,
+                    value: token,
+                };
+                self.known(client, &chosen, swaps)?;
             }
             Doing::Keeping(record) if self.has_accepted(client) => {
                 self.clients[client].doing = Doing::Nothing;
@@ -547,9 +568,21 @@ impl World {
                     }
                     self.clients[client].doing = Doing::Keeping(newest.value);
                     self.send(client, None, &Wish::Keep(newest));
-                } else if let Some(chosen) = rules.chosen(members, &tokens) {
-                    self.clients[client].doing = Doing::Nothing;
-                    self.known(client, chosen.value, false)?;
+                    return Ok(());
+                }
+                let chosen = rules.chosen(members, &tokens);
+                let shown = match rules.have(Rule::ShowsChosen) {
+                    true => chosen,
+                    false => chosen.and(rules.newest(&tokens)),
+                };
+                let own = &mut self.clients[client];
+                let settles = |it: &&Held<Token>| {
+                    let unsettled = own.unsettled.filter(|_| rules.have(Rule::LookSettles));
+                    unsettled.is_none_or(|(_, ballot)| it.accepted >= ballot)
+                };
+                if let Some(shown) = shown.filter(settles) {
+                    own.doing = Doing::Nothing;
+                    self.known(client, shown, false)?;
                 } else {
                     self.prepare(client);
                 }
@@ -591,8 +624,8 @@ impl World {
     }
 
     /// A client knows that this token is chosen.
-    fn known(&mut self, client: usize, token: Token, swapped: bool) -> Result<(), String> {
-        let value = token.version;
+    fn known(&mut self, client: usize, token: &Held<Token>, swapped: bool) -> Result<(), String> {
+        let value = token.value.version;
         let depth = value.map_or(0, |it| it.depth);
         let floor = self.clients[client].floor.version;
         if depth < floor {
@@ -608,6 +641,9 @@ impl World {
             if at != id {
                 return Err(format!("{value:?} is chosen beside version {at}"));
             }
+            if self.dead.contains(&id) {
+                return Err(format!("{id} of {value:?} is chosen after it was refused"));
+            }
         }
         if let Some(version) = value.filter(|_| swapped) {
             self.counts.swaps += 1;
@@ -617,6 +653,12 @@ impl World {
                 ));
             }
             self.swapped.push(version);
+        }
+        if let Some((given_up, _)) = self.clients[client].unsettled.take() {
+            let happened = self.chain.get(&given_up.depth);
+            if depth < given_up.depth || happened.is_some_and(|id| *id != given_up.id) {
+                self.dead.insert(given_up.id);
+            }
         }
         let recorded = value.map_or(0, |it| it.recorded);
         self.chosen.version = self.chosen.version.max(depth);
@@ -750,6 +792,8 @@ fn each_rule_is_needed() {
         Rule::PromisesBind,
         Rule::HighestBallot,
         Rule::Together,
+        Rule::ShowsChosen,
+        Rule::LookSettles,
     ] {
         let rules = Rules {
             without: Some(rule),
@@ -761,7 +805,7 @@ fn each_rule_is_needed() {
     let rules = Rules {
         without: Some(Rule::OneGeneration),
     };
-    let (_, found) = play(5, rules, 118_000..118_000 + SEARCHED);
+    let (_, found) = play(5, rules, 66_000..66_000 + SEARCHED);
     assert!(found.is_some());
 }
 
