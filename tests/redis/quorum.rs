@@ -168,13 +168,16 @@ fn servers_that_are_used_alone_are_no_majority_and_the_other_way_round() {
 fn doctor_examines_each_server() {
     let quorum = Quorum::start(3);
     let (site, _) = new_store(&quorum);
+    site.short("a").end().with_code(0);
     site.verb(&["doctor"]).end().with_code(0);
     quorum.0[1].restart();
-    let doctor = site.verb(&["doctor"]).end().with_code(0);
-    assert!(doctor.stdout.contains("has not joined"), "{doctor:?}");
-    // It changes nothing.
-    let doctor = site.verb(&["doctor"]).end().with_code(0);
-    assert!(doctor.stdout.contains("has not joined"), "{doctor:?}");
+    // It changes nothing: the second time the server has not joined either.
+    for _ in 0..2 {
+        let doctor = site.verb(&["doctor", "-g", "job"]).end().with_code(0);
+        for words in ["has not joined", "ok    group"] {
+            assert!(doctor.stdout.contains(words), "{words}: {doctor:?}");
+        }
+    }
     quorum.0[1].kill();
     quorum.0[2].kill();
     let doctor = site.verb(&["doctor"]).end().with_code(69);

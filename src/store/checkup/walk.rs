@@ -112,6 +112,25 @@ pub(in crate::store) fn examine<L: Examined>(
     tell(advice::timing(timing, fails_over));
 }
 
+/// Reads a token as a run does: this group's, or any.
+pub(in crate::store) fn read(
+    store: &mut dyn Tokens,
+    group: Option<&GroupName>,
+    timing: &Timing,
+) -> Option<Check> {
+    let any = GroupName::new("doctor").ok()?;
+    match (store.read(group.unwrap_or(&any)), group) {
+        (Ok(_), None) => None,
+        (Ok(reading), Some(group)) => Some(advice::group(group, reading.row.as_ref(), timing)),
+        (Err(error), group) => Some(Check::fail(
+            if group.is_some() { "group" } else { "read" },
+            error.trouble,
+            error.what.clone(),
+            error.remedy.unwrap_or_else(|| SEE_LOG.into()),
+        )),
+    }
+}
+
 /// Checks that one of so many servers accepts writes, or enough do. Two names may lead to one server.
 pub(in crate::store) fn primary<L: Examined>(
     known: &[(String, Facts)],
@@ -254,20 +273,8 @@ impl<L: Examined> Server<'_, '_, L> {
 
     /// Reads a token as a run does: this group's, or any.
     pub(in crate::store) fn reads(&mut self, store: &mut dyn Tokens, group: Option<&GroupName>) {
-        let Ok(any) = GroupName::new("doctor") else {
-            return;
-        };
-        let check = match (store.read(group.unwrap_or(&any)), group) {
-            (Ok(_), None) => return,
-            (Ok(reading), Some(group)) => advice::group(group, reading.row.as_ref(), self.timing),
-            (Err(error), group) => Check::fail(
-                if group.is_some() { "group" } else { "read" },
-                error.trouble,
-                error.what.clone(),
-                error.remedy.unwrap_or_else(|| SEE_LOG.into()),
-            ),
-        };
-        self.tell(check);
+        let check = read(store, group, self.timing);
+        check.into_iter().for_each(|check| self.tell(check));
     }
 
     /// Compares a group's row with the options.

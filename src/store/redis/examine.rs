@@ -7,6 +7,7 @@ use redis::{Cmd, Value};
 use super::RedisKv;
 use super::fault::{Fault, RIGHTS, Said};
 use super::link::Link;
+use super::quorum::QuorumKv;
 use super::settings::Settings;
 use crate::store::checkup::rules::{Facts, Rule};
 use crate::store::checkup::walk::{self, Ended, Examined};
@@ -71,6 +72,14 @@ pub fn examine(
 ) {
     let settings = settings.clone().named(APPLICATION);
     walk::examine::<Link>(&settings, timing, group, tell);
+    if settings.is_quorum && group.is_some() {
+        let kv = QuorumKv::new(settings, timing.store_timeout, APPLICATION);
+        let check = match kv.map(QuorumKv::that_changes_nothing) {
+            Ok(kv) => walk::read(&mut KvStore::new(kv), group, timing),
+            Err(error) => Some(Check::fail("group", error.trouble, error.what, "try again")),
+        };
+        check.into_iter().for_each(tell);
+    }
 }
 
 impl Examined for Link {
@@ -151,7 +160,7 @@ impl Examined for Link {
         ] {
             server.judge(step);
         }
-        // Of a quorum the members tell no token, but a majority of them.
+        // Of a quorum no member tells a token, but a majority of them.
         if !server.facts.has("quorum") {
             let settings = server.session.settings().clone();
             let kv = RedisKv::new(settings, server.limit, APPLICATION);

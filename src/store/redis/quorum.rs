@@ -81,6 +81,12 @@ impl QuorumKv {
         })
     }
 
+    /// Looks only, and changes nothing at the members: what needs a change is an error.
+    pub(in crate::store) fn that_changes_nothing(mut self) -> Self {
+        self.members.changes_nothing = true;
+        self
+    }
+
     /// Replaces the servers' clocks.
     #[cfg(test)]
     pub(in crate::store) fn with_clock(self, clock: Turned) -> Self {

@@ -29,7 +29,10 @@ pub(super) async fn look(
     let mut has_joined = false;
     for tried in 0..TRIES {
         let answers = members.ask(deadline, &Wish::Show(all.clone())).await;
-        if !has_joined && answers.reports().any(|report| !report.is_sure) {
+        if !has_joined
+            && !members.changes_nothing
+            && answers.reports().any(|report| !report.is_sure)
+        {
             has_joined = true;
             let share = deadline.at_most(Some(deadline.left() / JOINING));
             if rejoin(members, &answers, share).await {
@@ -37,6 +40,9 @@ pub(super) async fn look(
             }
         }
         let Some(group) = answers.of_majority() else {
+            if members.changes_nothing {
+                return Err(members.error(&answers));
+            }
             mend(members, &answers, deadline).await?;
             pause(tried).await;
             continue;
@@ -59,6 +65,7 @@ pub(super) async fn look(
         match tried {
             // Rounds are under way; one that was left half-way waits a few milliseconds for it.
             0..3 => pause(tried).await,
+            _ if members.changes_nothing => pause(tried).await,
             _ => settle(members, deadline, settled).await?,
         }
     }

@@ -49,6 +49,8 @@ pub(super) struct Members {
     generation: Option<Ballot>,
     highest: Ballot,
     client: u64,
+    /// Looks change nothing: no member joins, and nothing is settled.
+    pub(super) changes_nothing: bool,
     /// The registers that a commit of this client has perhaps written, each with the last ballot of it.
     pub(super) unsettled: BTreeMap<String, Ballot>,
 }
@@ -132,6 +134,7 @@ impl Members {
             generation: None,
             highest: Ballot::default(),
             client,
+            changes_nothing: false,
             unsettled: BTreeMap::new(),
         }
     }
