@@ -3,9 +3,12 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::cli::Options;
 use crate::exit;
+use crate::mutated::mutated_text;
 use crate::verbs::settable;
 
 fn keys() -> Options<'static> {
@@ -461,5 +464,17 @@ fn a_size_is_a_text_a_number_or_whether_to() {
             says("config.toml:2") && says("capture") && says("64k"),
             "{refusal}"
         );
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_file_panics_and_an_error_is_one_line(text in mutated_text(&[
+        "# nightly\n[defaults]\nstore = 'postgres://etl@db/jobs'\ntakeover-after = '5m'\ncapture = true\n\n[groups.a]\nkeep = 0\n[groups.'b c']\nlabel = \"x\\u00e9\"\n",
+    ])) {
+        let files = ConfigFiles::new();
+        if let Err(refusal) = load(&files.file(&text)) {
+            prop_assert!(!refusal.text.contains('\n'), "{}", refusal.text);
+        }
     }
 }

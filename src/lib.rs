@@ -20,6 +20,8 @@ pub mod duration;
 pub mod exit;
 pub mod job;
 pub mod moment;
+#[cfg(test)]
+mod mutated;
 pub mod report;
 pub mod run;
 pub mod size;

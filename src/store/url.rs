@@ -296,7 +296,10 @@ pub fn state_directory(environment: &NodeEnvironment) -> Result<PathBuf, UrlErro
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::mutated::mutated_text;
     use crate::store::net::address::tests::{BAD, GOOD};
 
     fn sqlite(path: &str) -> Result<StoreUrl, UrlError> {
@@ -515,5 +518,23 @@ mod tests {
         assert!(unknown.starts_with("is not good: "), "{unknown}");
         assert!(!unknown.contains("secret"), "{unknown}");
         assert!(check("postgres://h/d?hots=x").unwrap_err().contains("hots"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in mutated_text(&[
+            "postgres://etl:pw@h1,h2:5433/jobs?sslmode=verify-full",
+            "host=h dbname=jobs password='a b'",
+            "mysql://u:p@h:3306/d?ssl-mode=required",
+            "sqlite:///var/lib/jobs.db",
+            "./jobs.db",
+            "redis://a,b,c/0?quorum",
+        ]), any in ".{0,60}") {
+            for text in [text, any] {
+                let parsed = StoreUrl::parse(&text);
+                let said = parsed.map_or_else(|error| error.to_string(), |url| format!("{url:?}"));
+                prop_assert!(!said.contains('\n'), "{said:?}");
+            }
+        }
     }
 }

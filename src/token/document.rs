@@ -411,7 +411,10 @@ pub(super) mod millis {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::mutated::mutated_text;
 
     fn fields(json: &str) -> Others {
         serde_json::from_str(json).unwrap()
@@ -502,5 +505,22 @@ mod tests {
         let text = Value::Object(document).to_string();
         let (document, _) = Document::from_json(&text).unwrap();
         assert!(!fields(&document.to_json(None)).contains_key("run"));
+    }
+
+    proptest! {
+        /// What is read is written so that it is read again alike.
+        #[test]
+        fn no_document_panics(text in mutated_text(&[
+            PLAIN,
+            r#"{"reader":1,"stamp_of":"granted","takeover_after_ms":300000,"keep_ms":0,"head_start_ms":10000,"not_before_ms":0,"host":"h","pid":7,"pause":{"by":"x","reason":"","until_ms":5},"handoff":{"to":"b","at_ms":5},"run":{"session":"s","program":"p","grant":"bind","once_key":"k"}}"#,
+        ]), any in ".{0,60}") {
+            for text in [text, any] {
+                let Ok((document, run)) = Document::from_json(&text) else {
+                    continue;
+                };
+                let again = Document::from_json(&document.to_json(run.as_ref()));
+                prop_assert_eq!(again.ok(), Some((document, run)), "{}", text);
+            }
+        }
     }
 }

@@ -139,7 +139,10 @@ impl host::Settings for Settings {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::mutated::mutated_text;
     use crate::store::net::host::Settings as _;
     use crate::store::net::tls::Roots;
 
@@ -202,6 +205,21 @@ mod tests {
             "etcds://h?key=/k&key=/l",
         ] {
             assert!(parse(text).is_err(), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_url_panics_or_shows_its_password(text in mutated_text(&[
+            "etcd://etl:secret@e1,e2:2479,[::1]:2379/jobs",
+            "etcds://e1,e2?cacert=/ca.pem&cert=/c.pem&key=/k.pem",
+        ])) {
+            let read = Settings::read(&text, |_| None);
+            let said = read.map_or_else(|error| error.to_string(), |it| it.name());
+            prop_assert!(!said.contains('\n'), "{said:?}");
+            // A text that is doubled has it in another place too.
+            let is_once = text.matches('@').count() == 1;
+            prop_assert!(!is_once || !said.contains(":secret@"), "{said}");
         }
     }
 }

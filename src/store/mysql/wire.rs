@@ -293,7 +293,10 @@ fn status_of_ok(packet: &[u8]) -> Result<u16, Fault> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::mutated::mutated;
 
     #[test]
     fn numbers_of_each_length_are_read() {
@@ -441,5 +444,65 @@ mod tests {
             far.write(&vec![b'x'; long]).await.unwrap();
             assert_eq!(near.read().await.unwrap().len(), long);
         });
+    }
+
+    /// A packet with this number.
+    fn packet(number: u8, payload: &[u8]) -> Vec<u8> {
+        let length = u8::try_from(payload.len()).unwrap();
+        [&[length, 0, 0, number], payload].concat()
+    }
+
+    /// An answer of one row, and what an update answers.
+    fn answers() -> Vec<u8> {
+        let column =
+            b"\x03def\x00\x01t\x01t\x01a\x01a\x0c\x21\x00\x10\x00\x00\x00\xfd\x00\x00\x00\x00\x00";
+        [
+            packet(1, &[1]),
+            packet(2, column),
+            packet(3, &[0xfe, 0, 0, 2, 0]),
+            packet(4, b"\x03row"),
+            packet(5, &[0xfe, 0, 0, 10, 0]),
+            packet(6, &[0, 1, 0, 2, 0, 0, 0]),
+        ]
+        .concat()
+    }
+
+    fn received(bytes: &[u8]) -> Result<Vec<Answer>, Fault> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let (mut server, client) = tokio::io::duplex(1 << 16);
+            server.write_all(bytes).await.unwrap();
+            drop(server);
+            let mut answers = Vec::new();
+            let received = Wire::new(Box::new(client)).receive(&mut answers).await;
+            received.map(|()| answers)
+        })
+    }
+
+    #[test]
+    fn an_answer_with_a_row_is_read() {
+        let [rows, update] = &received(&answers()).unwrap()[..] else {
+            panic!("two answers");
+        };
+        assert_eq!(rows.names, ["a"]);
+        assert_eq!(rows.rows, [[Some(b"row".to_vec())]]);
+        assert!(update.rows.is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic(
+            bytes in mutated(&answers()),
+            any in proptest::collection::vec(any::<u8>(), 0..200),
+        ) {
+            for bytes in [bytes, any] {
+                let _ = received(&bytes);
+                let _ = refusal(&bytes);
+                let _ = cells(&bytes, 3);
+                let _ = status_of_ok(&bytes);
+            }
+        }
     }
 }

@@ -69,10 +69,10 @@ impl<'a> Address<'a> {
         }
         Ok(Self {
             scheme,
-            user: some(decoded(user)?),
+            user: some(shown(user)?),
             password: some(decoded(password)?),
             hosts: hosts.split(',').map(host).collect::<Result<_, _>>()?,
-            path: decoded(path)?,
+            path: shown(path)?,
             parameters,
         })
     }
@@ -119,7 +119,7 @@ fn host(text: &str) -> Result<(String, Option<u16>), BadAddress> {
         "" => None,
         port => Some(port_number(port)?),
     };
-    Ok((decoded(name)?, port))
+    Ok((shown(name)?, port))
 }
 
 /// A port's number.
@@ -139,6 +139,15 @@ pub fn port_number(text: &str) -> Result<u16, BadAddress> {
 pub fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
     is_plain.then(|| text.parse().ok()).flatten()
+}
+
+/// Resolves `%XX` in what messages show: it is one line.
+fn shown(text: &str) -> Result<String, BadAddress> {
+    let text = decoded(text)?;
+    match text.contains(char::is_control) {
+        true => bad("has a control character, such as a line break, in a user, a host or a path"),
+        false => Ok(text),
+    }
 }
 
 /// Resolves `%XX`.
@@ -166,7 +175,9 @@ pub(crate) mod tests {
     use super::*;
 
     /// URLs that no scheme accepts, without the scheme, and a part of what is said of them.
-    pub(crate) const BAD: [(&str, &str); 22] = [
+    pub(crate) const BAD: [(&str, &str); 24] = [
+        ("u\nv@h", "line break"),
+        ("u@h%0A/4", "line break"),
         ("u@[::1]9999/4", "after ]"),
         ("[::1]9999", "after ]"),
         ("u@[::1/4", "without its ]"),
@@ -271,14 +282,19 @@ pub(crate) mod tests {
             let _ = read(&text);
         }
 
-        /// Every text is a user and a password once it is escaped.
+        /// Every text is a user and a password once it is escaped; a user is in one line.
         #[test]
-        fn a_login_survives_its_escapes(login in "[^\\x00]{1,20}") {
-            let escaped: String = login.bytes().map(|byte| format!("%{byte:02X}")).collect();
-            let text = format!("x://{escaped}:{escaped}@h/4");
+        fn a_login_survives_its_escapes(
+            login in "[^\\x00-\\x1f\\x7f-\\x9f]{1,20}",
+            password in "[^\\x00]{1,20}",
+        ) {
+            let escaped = |text: &str| -> String {
+                text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+            };
+            let text = format!("x://{}:{}@h/4", escaped(&login), escaped(&password));
             let found = read(&text).map_err(|error| TestCaseError::fail(error.0))?;
             prop_assert_eq!(found.user.as_ref(), Some(&login));
-            prop_assert_eq!(found.password.as_ref(), Some(&login));
+            prop_assert_eq!(found.password.as_ref(), Some(&password));
         }
     }
 }

@@ -276,8 +276,27 @@ pub(super) fn number(value: &Value) -> Option<i64> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// Whatever a server may send.
+    pub(in crate::store::redis) fn values() -> impl Strategy<Value = Value> {
+        let words = prop_oneof![
+            "[a-z0-9.{}:-]{0,12}".prop_map(|text| Value::BulkString(text.into_bytes())),
+            proptest::collection::vec(any::<u8>(), 0..9).prop_map(Value::BulkString),
+            proptest::sample::select(vec!["done", "conflict", "evicts", "replica", "mixed", ""])
+                .prop_map(bulk),
+            any::<i64>().prop_map(Value::Int),
+            any::<f64>().prop_map(Value::Double),
+            Just(Value::Nil),
+            Just(Value::Okay),
+        ];
+        words.prop_recursive(3, 40, 10, |inner| {
+            proptest::collection::vec(inner, 0..10).prop_map(Value::Array)
+        })
+    }
 
     fn bulk(text: &str) -> Value {
         Value::BulkString(text.as_bytes().to_vec())
@@ -362,5 +381,18 @@ mod tests {
         let Scripts { read, commit } = Scripts::new();
         assert!(!read.contains("--") && !commit.contains("--"));
         assert!(read.len() < 3_300, "{}", read.len());
+    }
+
+    proptest! {
+        #[test]
+        fn no_answer_panics(
+            value in values(),
+            entries in proptest::collection::vec(values(), 0..4),
+        ) {
+            for value in [value, answer("done", entries)] {
+                let _ = refused(&value);
+                let _ = answered(&value);
+            }
+        }
     }
 }

@@ -244,7 +244,10 @@ fn set(settings: &mut Settings, name: &str, value: &str) -> Result<(), BadAddres
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::mutated::mutated_text;
     use crate::store::net::host::Settings as _;
     use crate::store::net::tls::{ClientCertificate, Roots};
 
@@ -362,5 +365,22 @@ mod tests {
             password_of(&Settings::read("redis://h", |_| None).unwrap()),
             None
         );
+    }
+
+    proptest! {
+        #[test]
+        fn no_url_panics_or_shows_its_password(text in mutated_text(&[
+            "redis://etl:secret@db1,db2:7000,[::1]:7001/3?prefix=jobs",
+            "rediss://:secret@h?cacert=/ca.pem&cert=/c.pem&key=/k.pem",
+            "redis+unix://u:secret@/run/a%20b.sock?db=2",
+            "valkey://a,b:7000,c/2?quorum&prefix=jobs",
+        ])) {
+            let read = Settings::read(&text, |_| None);
+            let said = read.map_or_else(|error| error.to_string(), |it| it.name());
+            prop_assert!(!said.contains('\n'), "{said:?}");
+            // A text that is doubled has it in another place too.
+            let is_once = text.matches('@').count() == 1;
+            prop_assert!(!is_once || !said.contains(":secret@"), "{said}");
+        }
     }
 }

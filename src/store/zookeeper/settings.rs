@@ -118,7 +118,10 @@ impl host::Settings for Settings {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::mutated::mutated_text;
     use crate::store::net::host::Settings as _;
 
     #[test]
@@ -145,6 +148,21 @@ mod tests {
             "zk://h/zookeeper/config",
         ] {
             assert!(Settings::read(text).is_err(), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_url_panics_or_shows_its_password(text in mutated_text(&[
+            "zk://etl:secret@z1:2181,z2,[::1]:2182/jobs/nightly",
+            "zks://z1,z2?cacert=/ca.pem&cert=/c.pem&key=/k.pem",
+        ])) {
+            let read = Settings::read(&text);
+            let said = read.map_or_else(|error| error.to_string(), |it| it.name());
+            prop_assert!(!said.contains('\n'), "{said:?}");
+            // A text that is doubled has it in another place too.
+            let is_once = text.matches('@').count() == 1;
+            prop_assert!(!is_once || !said.contains(":secret@"), "{said}");
         }
     }
 }

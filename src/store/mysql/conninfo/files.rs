@@ -119,7 +119,10 @@ fn value_of(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::mutated::mutated_text;
 
     fn option(group: &str, name: &str, value: Option<&str>) -> Line {
         Line::Option {
@@ -202,6 +205,19 @@ mod tests {
             ("", ""),
         ] {
             assert_eq!(value_of(text), value, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_file_panics(text in mutated_text(&[
+            "[client]\nuser = etl\npassword = \"a#b\\tc\"\n!include /etc/x.cnf\n[mysql]\nssl-mode=REQUIRED # c\n",
+        ]), any in "[\\[\\]!#;=\"'\\\\a-z\n\r\t -]{0,80}") {
+            for text in [text, any] {
+                if let Err(said) = lines(&text) {
+                    prop_assert!(!said.contains('\n'), "{said:?}");
+                }
+            }
         }
     }
 }

@@ -331,7 +331,29 @@ fn of_key(held: &Value) -> Option<(String, Held<Kept>)> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::store::redis::script::tests::values;
+
+    proptest! {
+        #[test]
+        fn no_report_panics(
+            value in values(),
+            parts in proptest::collection::vec(values(), 9),
+            held in proptest::collection::vec(values(), 5),
+        ) {
+            let mut parts = parts;
+            let text = |text: &str| Value::BulkString(text.as_bytes().to_vec());
+            (parts[0], parts[1], parts[5]) = (text("done"), text("p"), text(""));
+            let held = Value::Array(vec![Value::Array(held)]);
+            let mut with_held = parts.clone();
+            (with_held[7], with_held[8]) = (Value::Array(Vec::new()), held);
+            for value in [value, Value::Array(parts), Value::Array(with_held)] {
+                let _ = Report::read(&value);
+            }
+        }
+    }
 
     fn of(client: u64, number: u64) -> Ballot {
         Ballot { number, client }
