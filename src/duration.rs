@@ -56,7 +56,16 @@ fn read(text: &str) -> Result<Duration, DurationError> {
 /// Writes a duration without rounding it, as it could be given: `5m`, `1day`, `0s`.
 #[must_use]
 pub fn exact(duration: Duration) -> String {
-    humantime::format_duration(duration).to_string()
+    const DAY: u64 = 24 * 60 * 60;
+    let days = duration.as_secs() / DAY;
+    // Months and years are no lengths that could be given.
+    if days < 30 {
+        return humantime::format_duration(duration).to_string();
+    }
+    match duration - Duration::from_secs(days * DAY) {
+        Duration::ZERO => format!("{days}days"),
+        rest => format!("{days}days {}", humantime::format_duration(rest)),
+    }
 }
 
 /// Writes a duration for people: whole seconds from ten seconds on, below that with one decimal.
@@ -88,7 +97,10 @@ pub fn brief(duration: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::mutated::mutated_text;
 
     #[test]
     fn people_write_durations_in_many_ways() {
@@ -162,5 +174,19 @@ mod tests {
             assert_eq!(brief(Duration::from_secs(seconds)), text);
         }
         assert_eq!(brief(Duration::from_millis(999)), "0s");
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics_and_a_duration_is_written_as_it_is_read(
+            text in mutated_text(&["1h30m 5s", "5m", "90", "2days 3h", "100ms"]),
+            any in ".{0,20}",
+        ) {
+            for text in [text, any] {
+                if let Ok(duration) = parse(&text) {
+                    prop_assert_eq!(parse(&exact(duration)).ok(), Some(duration));
+                }
+            }
+        }
     }
 }

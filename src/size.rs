@@ -33,7 +33,10 @@ pub fn parse(text: &str) -> Result<usize, SizeError> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::mutated::mutated_text;
 
     #[test]
     fn sizes_have_units_of_1024_bytes() {
@@ -53,6 +56,15 @@ mod tests {
         }
         for text in ["0", "1", "1023", "1048577", "2M", "1G", "1e18"] {
             assert_eq!(parse(text), Err(SizeError::OutOfRange), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in mutated_text(&["64KiB", "1048576", "0.5 M"]), any in ".{0,20}") {
+            for text in [text, any] {
+                prop_assert!(parse(&text).is_ok_and(|it| (LEAST..=MOST).contains(&it)) || parse(&text).is_err());
+            }
         }
     }
 }

@@ -171,7 +171,10 @@ fn date(text: &str) -> Option<Date> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::mutated::mutated_text;
 
     /// A zone by POSIX' rules: the tests need no database of zones.
     fn berlin() -> TimeZone {
@@ -290,6 +293,25 @@ mod tests {
         ] {
             for now in [i64::MIN, 0, i64::MAX] {
                 let _ = GivenTime::parse(text).unwrap().at(WallTime(now), &berlin());
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics_at_any_time(
+            text in mutated_text(&[
+                "12h ago", "yesterday 02:00", "2026-11-21T13:30:00Z", "2026-11-21 02:00", "02:00", "-262142-01-01T00:00:00Z",
+            ]),
+            any in ".{0,20}",
+            now: i64,
+        ) {
+            for text in [text, any] {
+                if let Ok(given) = GivenTime::parse(&text) {
+                    let at = given.at(WallTime(now), &berlin());
+                    let given = GivenTime::parse(&text).unwrap();
+                    let _ = given.end(Some(at), WallTime(now), &berlin());
+                }
             }
         }
     }

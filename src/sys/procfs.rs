@@ -197,7 +197,10 @@ pub fn children() -> io::Result<Vec<Process>> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::mutated::mutated;
 
     const TAIL: &str = "S 41 42 43 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 3 0 987654 1 2 3";
 
@@ -294,5 +297,12 @@ mod tests {
         assert_eq!(children().unwrap().iter().filter(|it| is_it(it)).count(), 1);
         child.kill().unwrap();
         child.wait().unwrap();
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic(bytes in mutated(format!("44 (a) b) {TAIL}\n").as_bytes())) {
+            let _ = Process::parse(&bytes);
+        }
     }
 }
