@@ -20,7 +20,7 @@ use inclusions::included;
 
 /// The layers, from the bottom up. A module imports from its own and lower ones.
 const LAYERS: [&[&str]; 8] = [
-    &["token", "moment", "duration", "size", "exit"],
+    &["token", "moment", "duration", "size", "exit", "mutated"],
     &["sys"],
     &["store", "job"],
     &["run"],

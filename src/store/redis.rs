@@ -20,6 +20,8 @@ mod reply;
 mod script;
 
 #[cfg(test)]
+mod any_value;
+#[cfg(test)]
 mod peer_tests;
 #[cfg(test)]
 mod server_tests;

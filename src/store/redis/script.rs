@@ -276,27 +276,11 @@ pub(super) fn number(value: &Value) -> Option<i64> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    /// Whatever a server may send.
-    pub(in crate::store::redis) fn values() -> impl Strategy<Value = Value> {
-        let words = prop_oneof![
-            "[a-z0-9.{}:-]{0,12}".prop_map(|text| Value::BulkString(text.into_bytes())),
-            proptest::collection::vec(any::<u8>(), 0..9).prop_map(Value::BulkString),
-            proptest::sample::select(vec!["done", "conflict", "evicts", "replica", "mixed", ""])
-                .prop_map(bulk),
-            any::<i64>().prop_map(Value::Int),
-            any::<f64>().prop_map(Value::Double),
-            Just(Value::Nil),
-            Just(Value::Okay),
-        ];
-        words.prop_recursive(3, 40, 10, |inner| {
-            proptest::collection::vec(inner, 0..10).prop_map(Value::Array)
-        })
-    }
+    use crate::store::redis::any_value::values;
 
     fn bulk(text: &str) -> Value {
         Value::BulkString(text.as_bytes().to_vec())

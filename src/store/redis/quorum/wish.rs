@@ -334,7 +334,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::store::redis::script::tests::values;
+    use crate::store::redis::any_value::values;
 
     proptest! {
         #[test]
