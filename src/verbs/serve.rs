@@ -86,22 +86,25 @@ impl Action for Serve {
             Failure::new(exit::SYSTEM, "not_listening", text)
         })?;
         let address = listener.local_addr().unwrap_or(self.listen);
-        context.log.write(&serving(address, &url.shown()), false);
-        if !address.ip().is_loopback() {
-            context.log.write(&reachable(address), false);
-        }
+        let shown = url.shown();
         let looks = Looks {
             url,
             page: self.page_options(),
             idle: Mutex::new(Vec::new()),
         };
         let look: Arc<http::Look> = Arc::new(move |route| looks.answer(route));
+        let (log, inherited) = (&mut *context.log, &context.inherited);
+        // Only now: a stop signal from here on ends the server in order.
         let ready = || {
+            log.write(&serving(address, &shown), false);
+            if !address.ip().is_loopback() {
+                log.write(&reachable(address), false);
+            }
             if let Some(mut manager) = ServiceManager::of_environment() {
                 manager.at_work();
             }
         };
-        http::serve(listener, SESSIONS, look, &context.inherited, ready)?;
+        http::serve(listener, SESSIONS, look, inherited, ready)?;
         Ok(Exit::OK)
     }
 }
