@@ -236,6 +236,8 @@ fn after_a_grant_that_is_older_than_the_note_the_next_fence_leaps() {
         memory
     };
     assert!(noted_at(1, &of_epoch).is_newer_than_grant(&row));
+    // In the same millisecond either may have come first.
+    assert!(noted_at(0, &of_epoch).is_newer_than_grant(&row));
     assert!(!noted_at(-1, &of_epoch).is_newer_than_grant(&row));
     // There the clock epoch itself shows it.
     assert!(!noted_at(1, &ClockEpoch("other".into())).is_newer_than_grant(&row));
@@ -317,6 +319,12 @@ fn a_note_of_the_future_is_written_anew_and_what_was_served_stays() {
     assert_eq!(observed(&back, &at("d", 40)), Served::For(s(20)));
     assert_eq!(observed(&back, &at("d", 70)), Served::For(s(30)));
     assert_eq!(back.note.unwrap().why, Doubt::New);
+    // What was not durable does not become so.
+    let forgetful = but(memory, |memory| {
+        memory.note.as_mut().unwrap().durable_then = false;
+    });
+    let back = after(&forgetful, &at("d", 40));
+    assert!(!back.note.unwrap().durable_then);
 }
 
 /// An old master goes on for so long after another took its place.

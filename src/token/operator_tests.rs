@@ -4,7 +4,7 @@ use super::*;
 use crate::store::model::ModelData;
 use crate::token::mutant::with_mutant;
 use crate::token::rule::tests::fixture::*;
-use crate::token::{Swapped, swap};
+use crate::token::{StampOf, Swapped, swap};
 
 fn effect(act: &Act, seen: &Seen) -> Effect {
     perform(act, &seen.row, &seen.now, s(4), Version::from_stored(9))
@@ -346,4 +346,57 @@ fn only_so_many_clients_are_paused() {
     let act = ClientAct::Pause(pause(None));
     assert_eq!(on_client(&act, "b", &seen), ClientEffect::TooMany);
     assert_eq!(on_client(&act, "a", &seen), ClientEffect::Nothing);
+    // One that is paused may be paused for another reason.
+    let other = ClientAct::Pause(Pause {
+        by: "eve".into(),
+        reason: "a longer one".into(),
+        ..pause(None)
+    });
+    for n in 1..MOST_PAUSED_CLIENTS {
+        let soon = seen.now.plus(s(60)).stamp.wall;
+        let note = seen.memory.note.as_mut().unwrap();
+        let name = client(&format!("c{n}"));
+        note.paused_clients.insert(name, pause(Some(soon)));
+    }
+    let changed = on_client(&other, "c1", &seen);
+    assert!(matches!(changed, ClientEffect::Note(..)), "{changed:?}");
+}
+
+#[test]
+fn to_send_a_holder_away_ends_a_handoff_and_asks_a_run_to_end() {
+    let held = handed_to(running("a"), "b");
+    let to = swapped(&Act::Away, &seen(held).after(s(30))).to;
+    assert_eq!(to.document.handoff, None);
+    assert_eq!(to.document.gives_way, Some(client("a")));
+    assert!(to.document.revoke_requested);
+    let bound = handed_to(idle("a"), "b");
+    let to = swapped(&Act::Away, &seen(bound).after(s(30))).to;
+    assert_eq!((to.state, to.document.handoff), (State::Free, None));
+}
+
+/// The state no longer shows then what the stamp records.
+#[test]
+fn what_frees_a_token_keeps_the_time_of_its_grant() {
+    let granted = but(idle("a"), |row| {
+        row.document.stamp_of = StampOf::Granted;
+        (row.document.created, row.document.acquired) = (None, None);
+    });
+    let stamp = granted.stamped.stamp;
+    for act in [Act::Away, Act::Release { force: false }] {
+        let to = swapped(&act, &seen(granted.clone()).after(s(30))).to;
+        let document = to.document;
+        assert_eq!(document.acquired, Some(stamp), "{act:?}");
+        assert_eq!(document.created, Some(stamp), "{act:?}");
+    }
+}
+
+#[test]
+fn a_forced_release_ends_what_was_asked_of_the_run() {
+    let asked = but(running("a"), |row| {
+        row.document.revoke_requested = true;
+        row.document.gives_way = Some(client("a"));
+    });
+    let to = swapped(&Act::Release { force: true }, &seen(asked).after(s(30))).to;
+    assert!(!to.document.revoke_requested);
+    assert_eq!(to.document.gives_way, None);
 }

@@ -25,7 +25,7 @@ impl GroupPattern {
     pub fn matches(&self, group: &str) -> bool {
         let pattern: Vec<char> = self.0.as_str().chars().collect();
         let text: Vec<char> = group.chars().collect();
-        self.0.as_str() == group || matches(&pattern, &text)
+        matches(&pattern, &text)
     }
 
     pub fn as_str(&self) -> &str {

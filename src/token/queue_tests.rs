@@ -173,3 +173,17 @@ fn an_observation_that_is_over_stands_behind_no_other() {
     let old = seen(running("a")).after(TAKEOVER_AFTER);
     assert_eq!(stands("d", &["b", "c"], &old), outside(2));
 }
+
+#[test]
+fn a_session_is_not_before_itself_and_equal_numbers_are_in_the_order_of_sessions() {
+    let open = seen(free());
+    let queue: Vec<QueueEntry> = ["b", "c", "d"].map(|name| entry(name, 1, &open)).to_vec();
+    let ahead_of = |name: &str| -> Vec<String> {
+        let own = f::claim(name).session;
+        let ahead = before(&own, &queue, &open.now);
+        ahead.map(|it| it.waiter.client.to_string()).collect()
+    };
+    assert_eq!(ahead_of("c"), ["b"]);
+    assert_eq!(ahead_of("d"), ["b", "c"]);
+    assert!(ahead_of("b").is_empty());
+}

@@ -399,4 +399,17 @@ mod tests {
         record.last = "?".to_owned();
         assert_eq!(record.last_bytes(), None);
     }
+
+    #[test]
+    fn only_a_success_makes_a_key_done() {
+        use crate::token::rule::tests::fixture::running;
+        let with = |key: Option<&str>, outcome| RunRecord {
+            once_key: key.map(str::to_owned),
+            outcome,
+            ..RunRecord::of(&running("a")).unwrap()
+        };
+        assert!(with(Some("k"), Outcome::Succeeded).makes_key_done());
+        assert!(!with(Some("k"), Outcome::Failed).makes_key_done());
+        assert!(!with(None, Outcome::Succeeded).makes_key_done());
+    }
 }

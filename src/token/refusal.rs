@@ -319,4 +319,23 @@ mod tests {
             now
         );
     }
+
+    #[test]
+    fn a_refusal_names_the_holder_where_that_is_the_reason() {
+        use crate::token::rule::tests::fixture::{client, running};
+        let bound = Refusal::Bound {
+            to: client("a"),
+            wait: std::time::Duration::ZERO,
+        };
+        assert_eq!(bound.holder(None), Some(&client("a")));
+        let alive = Refusal::AliveHere(Vec::new());
+        assert_eq!(alive.holder(Some(&running("b"))), Some(&client("b")));
+        assert_eq!(alive.holder(None), None);
+    }
+
+    #[test]
+    fn a_job_that_could_not_start_is_no_refusal_of_the_rule() {
+        assert!(refused("g", "a", Outcome::NotStarted.as_str()).is_unstarted());
+        assert!(!refused("g", "a", "held").is_unstarted());
+    }
 }

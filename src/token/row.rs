@@ -170,3 +170,44 @@ impl Row {
         self.run().is_some() && age >= self.document.takeover_after
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::token::rule::tests::fixture::*;
+
+    #[test]
+    fn a_handoff_comes_before_the_client_that_is_preferred() {
+        assert_eq!(idle("a").next_client(), Some(&client("a")));
+        assert_eq!(handed_to(idle("a"), "b").next_client(), Some(&client("b")));
+        assert_eq!(expecting(free(), "c").next_client(), Some(&client("c")));
+        assert_eq!(free().next_client(), None);
+    }
+
+    #[test]
+    fn a_running_session_is_silent_once_its_takeover_after_is_over() {
+        let lease = running("a").document.takeover_after;
+        let after = |row: Row, by: Duration| {
+            let now = seen(row.clone()).after(by).now;
+            row.is_silent(&now)
+        };
+        assert!(after(running("a"), lease));
+        assert!(!after(running("a"), lease - Duration::from_millis(1)));
+        assert!(!after(idle("a"), lease));
+    }
+
+    #[test]
+    fn a_grant_of_a_new_token_is_when_it_was_created() {
+        let granted = but(running("a"), |row| {
+            row.document.stamp_of = StampOf::Granted;
+            row.document.created = None;
+        });
+        let kept = but(granted.clone(), Row::keep_stamp);
+        assert_eq!(kept.document.created, Some(granted.stamped.stamp));
+        let earlier = but(granted, |row| {
+            row.document.created = Some(row.stamped.stamp.minus(s(60)));
+        });
+        let kept = but(earlier.clone(), Row::keep_stamp);
+        assert_eq!(kept.document.created, earlier.document.created);
+    }
+}

@@ -401,3 +401,64 @@ fn a_grant_that_arrives_after_its_expiry_does_not_happen() {
     let elsewhere = seen(free()).elsewhere().now;
     assert!(matches!(arrives(elsewhere), Swapped::Expired(_)));
 }
+
+#[test]
+fn a_release_has_a_version_and_a_stamp_of_its_own() {
+    let swap = released(&running("a"), Outcome::Succeeded);
+    assert_eq!(swap.version(), version(9));
+    assert_eq!(swap.to.document.stamp_of, StampOf::Released);
+    assert_eq!(swap.from, Some(running("a").version));
+}
+
+#[test]
+fn a_failed_run_moves_on_if_it_was_told_to() {
+    let moving = |moves| {
+        but(running("a"), |row| {
+            let State::Running { run, .. } = &mut row.state else {
+                panic!("it runs");
+            };
+            run.move_on_failure = moves;
+        })
+    };
+    for (moves, outcome, has_moved) in [
+        (true, Outcome::Failed, true),
+        (true, Outcome::TimedOut, true),
+        (true, Outcome::Succeeded, false),
+        (false, Outcome::Failed, false),
+    ] {
+        let swap = released(&moving(moves), outcome);
+        assert_eq!(
+            swap.ended.unwrap().moved_on,
+            has_moved,
+            "{moves} {outcome:?}"
+        );
+        let gives_way = swap.to.document.gives_way;
+        assert_eq!(
+            gives_way,
+            has_moved.then(|| client("a")),
+            "{moves} {outcome:?}"
+        );
+    }
+}
+
+#[test]
+fn a_run_that_starts_no_job_leaves_the_client_that_gave_way() {
+    let row = but(free(), |row| row.document.gives_way = Some(client("c")));
+    let to = given_back(Some(&row), &at(s(5)), |_| {});
+    assert_eq!(to.document.gives_way, Some(client("c")));
+}
+
+#[test]
+fn a_grant_forgets_when_the_last_one_was_and_knows_the_longest_lease() {
+    let before = but(idle("a"), |row| {
+        row.document.acquired = Some(at(s(1)).stamp)
+    });
+    let swap = grant_to("b", &before, &at(s(5)));
+    assert_eq!(swap.to.document.acquired, None);
+    let longer = but(claim("b"), |claim| claim.timing.takeover_after = s(900));
+    let now = at(s(5));
+    let long = grant(&longer, GrantKind::Bind, Some(&free()), &now, version(9)).to;
+    assert_eq!(long.document.longest_takeover_after, s(900));
+    let short = grant(&claim("b"), GrantKind::Bind, Some(&long), &now, version(10)).to;
+    assert_eq!(short.document.longest_takeover_after, s(900));
+}

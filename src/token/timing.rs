@@ -406,4 +406,55 @@ mod tests {
             });
         }
     }
+
+    #[test]
+    fn the_shortest_heartbeat_is_taken_and_a_shorter_one_is_not() {
+        let with = |heartbeat| {
+            Timing::new(&Wishes {
+                heartbeat: Some(heartbeat),
+                ..Wishes::default()
+            })
+        };
+        assert!(with(HEARTBEAT_MIN).is_ok());
+        let short = HEARTBEAT_MIN - Duration::from_millis(1);
+        assert_eq!(with(short), Err(TimingError::HeartbeatTooShort(short)));
+    }
+
+    #[test]
+    fn what_is_as_long_as_takeover_after_does_not_fit() {
+        let with = |heartbeat| {
+            Timing::new(&Wishes {
+                heartbeat: secs(heartbeat),
+                takeover_after: secs(100),
+                store_timeout: secs(10),
+                kill_grace: secs(20),
+                ..Wishes::default()
+            })
+        };
+        // 2 × 10 s, 20 s and the margin of 10 s leave 50 s.
+        assert!(with(49).is_ok());
+        assert!(with(50).is_err());
+    }
+
+    #[test]
+    fn the_longest_of_several_is_named_and_each_error_names_its_options() {
+        let wishes = Wishes {
+            heartbeat: secs(40_000),
+            store_timeout: secs(100_000),
+            kill_grace: secs(40_000),
+            ..Wishes::default()
+        };
+        let error = Timing::new(&wishes).unwrap_err();
+        assert_eq!(error.options(), ["--store-timeout", "--takeover-after"]);
+        let grace = Wishes {
+            kill_grace: secs(100_000),
+            ..Wishes::default()
+        };
+        let error = Timing::new(&grace).unwrap_err();
+        assert_eq!(error.options(), ["--kill-grace", "--takeover-after"]);
+        let zero = TimingError::Zero("--heartbeat", "10s");
+        assert_eq!(zero.options(), ["--heartbeat"]);
+        let short = TimingError::HeartbeatTooShort(Duration::ZERO);
+        assert_eq!(short.options(), ["--heartbeat"]);
+    }
 }
