@@ -98,7 +98,7 @@ pub fn before<'a>(
     let own = own.map(rank);
     queue
         .iter()
-        .filter(|entry| entry.waiter.session != *session && entry.is_alive(now))
+        .filter(|entry| entry.is_alive(now))
         .filter(move |entry| own.as_ref().is_none_or(|own| rank(entry) < *own))
 }
 

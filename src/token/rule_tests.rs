@@ -5,6 +5,8 @@
 mod between;
 #[path = "rule_tests/fixture.rs"]
 pub(crate) mod fixture;
+#[path = "rule_tests/forgetful.rs"]
+mod forgetful;
 #[path = "rule_tests/held.rs"]
 mod held;
 #[path = "rule_tests/open.rs"]

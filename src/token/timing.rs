@@ -452,6 +452,14 @@ mod tests {
         };
         let error = Timing::new(&grace).unwrap_err();
         assert_eq!(error.options(), ["--kill-grace", "--takeover-after"]);
+        // Of two that are as long the first one is named.
+        let both = Wishes {
+            heartbeat: secs(100_000),
+            kill_grace: secs(100_000),
+            ..Wishes::default()
+        };
+        let error = Timing::new(&both).unwrap_err();
+        assert_eq!(error.options(), ["--heartbeat", "--takeover-after"]);
         let zero = TimingError::Zero("--heartbeat", "10s");
         assert_eq!(zero.options(), ["--heartbeat"]);
         let short = TimingError::HeartbeatTooShort(Duration::ZERO);

@@ -321,3 +321,20 @@ fn clause_6_a_pause_of_a_client_ends_by_itself() {
     let over = paused.after(Duration::from_millis(500));
     assert_eq!(over.by(&claim("a")), grants(11, GrantKind::Renew));
 }
+
+/// As long as the observation is long enough: the claimant need not stay.
+#[test]
+fn clause_5_refuses_a_token_whose_at_least_lasts_as_long_as_the_observation() {
+    let clause = |left: Duration| {
+        let row = but(running("b"), |row| row.document.not_before = left);
+        seen(row).elsewhere().by(&claim("a")).clause
+    };
+    let same = but(running("b"), |row| row.document.not_before = TAKEOVER_AFTER);
+    assert_eq!(
+        same.too_soon_for(&seen(same.clone()).now),
+        Some(TAKEOVER_AFTER)
+    );
+    assert_ne!(clause(TAKEOVER_AFTER), Clause::UnknownAge);
+    let shorter = TAKEOVER_AFTER - Duration::from_millis(1);
+    assert_eq!(clause(shorter), Clause::UnknownAge);
+}
