@@ -227,8 +227,13 @@ fn the_list_has_all_dependencies(list: &Path) {
     };
     let listed: BTreeSet<String> = components.map(name).collect();
     let mut tree = Command::new("cargo");
-    tree.current_dir(repository(""))
-        .args(["tree", "--locked", "--offline", "--edges=normal"]);
+    tree.current_dir(repository("")).args([
+        "tree",
+        "--quiet",
+        "--locked",
+        "--offline",
+        "--edges=normal",
+    ]);
     tree.args(["x86_64", "aarch64"].map(|arch| format!("--target={arch}-unknown-linux-musl")));
     let tree = output_of(tree.args(["--prefix=none", "--format={p}"]));
     let crates = tree
