@@ -187,7 +187,8 @@ impl Members {
 
     /// Sends a wish to all that have joined, until a majority has answered.
     pub(super) async fn ask(&mut self, deadline: Deadline, wish: &Wish) -> Answers {
-        let generation = self.generation;
+        // A member enters the generation that a request names.
+        let generation = self.generation.filter(|_| !self.changes_nothing);
         let to = self.all.iter().map(|member| {
             Some(To {
                 process: member.process.clone(),
