@@ -19,10 +19,12 @@ pub(in crate::store) mod written;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use super::sql::cell::BadColumn;
 use super::{Lookout, Notifier, Store, StoreError};
+use crate::sys::random;
 use crate::token::{Fence, GroupName, Incarnation, Served, StoreTime, Until};
 
 /// The operations of a key-value database for [`KvStore`]. Calls block, each for a bounded time.
@@ -249,7 +251,17 @@ pub enum Outcome {
 }
 
 /// How often an operation is retried after another writer interfered.
-const TRIES: usize = 8;
+const TRIES: usize = 32;
+
+/// The pause after this many tries that another writer has overtaken, drawn from 0 up to 2 to their power, in
+/// milliseconds: writers that all wait for the same time meet again.
+pub(in crate::store) fn drawn_pause(tries: usize) -> Duration {
+    const MOST: usize = 7;
+    let most = Duration::from_millis(1 << tries.min(MOST));
+    let drawn = random::bits64().unwrap_or_default() >> u32::BITS;
+    let drawn = u32::try_from(drawn).unwrap_or_default();
+    most.mul_f64(f64::from(drawn) / f64::from(u32::MAX))
+}
 
 /// A token store over keys and values. The program has the protocol once, for all back ends.
 pub struct KvStore {
@@ -270,6 +282,20 @@ impl KvStore {
             bad.what
         ))
         .remedy("correct it there")
+    }
+
+    /// What `once` returns; `None`: another writer has interfered, and it is tried again after a pause.
+    fn persistently<T>(
+        &mut self,
+        mut once: impl FnMut(&mut Self) -> Result<Option<T>, StoreError>,
+    ) -> Result<T, StoreError> {
+        for tried in 0..TRIES {
+            if let Some(done) = once(self)? {
+                return Ok(done);
+            }
+            thread::sleep(drawn_pause(tried));
+        }
+        Err(self.contended())
     }
 
     /// The error after the last try.

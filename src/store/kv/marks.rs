@@ -1,7 +1,7 @@
 //! The entries of resources' marks: the highest fence that has used each. It is the entry's version.
 
 use super::keys::key;
-use super::{Ask, Commit, Fields, KvStore, Outcome, Put, TRIES};
+use super::{Ask, Commit, Fields, KvStore, Outcome, Put};
 use crate::store::sql::cell::BadColumn;
 use crate::store::{Advanced, Marks, StoreError};
 use crate::token::{Fence, ResourceName};
@@ -9,13 +9,13 @@ use crate::token::{Fence, ResourceName};
 impl Marks for KvStore {
     fn advance(&mut self, resource: &ResourceName, fence: Fence) -> Result<Advanced, StoreError> {
         let key = key([&"mark", resource]);
-        for _ in 0..TRIES {
-            let found = self.kv.get(&[Ask::One(key.clone())])?;
+        self.persistently(|store| {
+            let found = store.kv.get(&[Ask::One(key.clone())])?;
             let version = found.entries.get(&key).map(|entry| entry.version.clone());
             let mark = version.as_deref().map(str::parse::<i64>).transpose();
-            let mark = mark.map_err(|why| self.bad(&key, &BadColumn::of("version", why)))?;
+            let mark = mark.map_err(|why| store.bad(&key, &BadColumn::of("version", why)))?;
             if let Some(mark) = mark.filter(|mark| *mark > fence.0) {
-                return Ok(Advanced::Behind(Fence(mark)));
+                return Ok(Some(Advanced::Behind(Fence(mark))));
             }
             let commit = Commit {
                 compare: vec![(key.clone(), version)],
@@ -29,10 +29,8 @@ impl Marks for KvStore {
                 }],
                 ..Commit::default()
             };
-            if self.kv.commit(&commit)?.outcome == Outcome::Done {
-                return Ok(Advanced::Stored);
-            }
-        }
-        Err(self.contended())
+            let is_done = store.kv.commit(&commit)?.outcome == Outcome::Done;
+            Ok(is_done.then_some(Advanced::Stored))
+        })
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::entries::{delete, json, limited, put};
 use super::keys::{self, ACTS, KEYS, OUTPUTS, RUNS, list, part};
-use super::{Ask, Commit, Entry, KvStore, Outcome, Part, Rank, TRIES};
+use super::{Ask, Commit, Entry, KvStore, Outcome, Part, Rank};
 use super::{pruning, refusals};
 use crate::store::{ActQuery, Records, RefusalQuery, Retention, RunQuery, StoreError};
 use crate::token::{
@@ -106,18 +106,16 @@ const SAME_FENCE: u32 = 4;
 
 impl Records for KvStore {
     fn record(&mut self, run: &RunRecord) -> Result<Recorded, StoreError> {
-        for _ in 0..TRIES {
-            let found = self.kv.get(&keys_of(run))?;
+        self.persistently(|store| {
+            let found = store.kv.get(&keys_of(run))?;
             let mut commit = Commit::default();
             add_run(&mut commit, run, &found.entries);
             if commit.puts.is_empty() {
-                return Ok(Recorded::Already);
+                return Ok(Some(Recorded::Already));
             }
-            if self.kv.commit(&commit)?.outcome == Outcome::Done {
-                return Ok(Recorded::Written);
-            }
-        }
-        Err(self.contended())
+            let is_done = store.kv.commit(&commit)?.outcome == Outcome::Done;
+            Ok(is_done.then_some(Recorded::Written))
+        })
     }
 
     fn runs(&mut self, query: &RunQuery) -> Result<Vec<RunRecord>, StoreError> {

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::entries::{fields, json, limited, put};
 use super::keys::{REFUSALS, TOTALS, key, list, part, whole};
-use super::{Ask, Commit, Entry, KvStore, Outcome, Part, Put, Rank, TRIES};
+use super::{Ask, Commit, Entry, KvStore, Outcome, Part, Put, Rank};
 use crate::store::{RefusalQuery, StoreError};
 use crate::token::{RefusalRecord, RefusalTotal, WallTime};
 
@@ -72,7 +72,7 @@ fn put_total(refusal: &RefusalRecord, total: u64) -> Put {
 
 /// Records a refusal, unless it is too close to the one before.
 pub(super) fn refuse(of: &mut KvStore, refusal: &RefusalRecord) -> Result<(), StoreError> {
-    for _ in 0..TRIES {
+    of.persistently(|of| {
         let counted = total_key(refusal);
         let newest = Part {
             newest_first: true,
@@ -87,7 +87,7 @@ pub(super) fn refuse(of: &mut KvStore, refusal: &RefusalRecord) -> Result<(), St
         let earlier = known.filter(|it: &RefusalRecord| it.last_at <= now);
         let before = earlier.max_by_key(|it| it.last_at);
         let Some(next) = refusal.after(before.as_ref().map(RefusalRecord::repeats), now) else {
-            return Ok(());
+            return Ok(Some(()));
         };
         let key = refusal_key(&next);
         let version = found.entries.get(&key).map(|entry| entry.version.clone());
@@ -97,11 +97,9 @@ pub(super) fn refuse(of: &mut KvStore, refusal: &RefusalRecord) -> Result<(), St
             puts: vec![put_record(&next), put_total(&next, number)],
             ..Commit::default()
         };
-        if of.kv.commit(&commit)?.outcome == Outcome::Done {
-            return Ok(());
-        }
-    }
-    Err(of.contended())
+        let is_done = of.kv.commit(&commit)?.outcome == Outcome::Done;
+        Ok(is_done.then_some(()))
+    })
 }
 
 /// The numbers of refusals, by group and reason.

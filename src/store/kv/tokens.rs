@@ -7,7 +7,7 @@ use super::entries::{DOCUMENT, GROUP, delete, fields};
 use super::keys::{self, INCARNATION, TOKENS, WAITERS, list, whole};
 use super::queue::{self, channel};
 use super::{
-    Announcement, Ask, Commit, Committed, Entry, Found, KvStore, Outcome, Put, Rank, TRIES, records,
+    Announcement, Ask, Commit, Committed, Entry, Found, KvStore, Outcome, Put, Rank, records,
 };
 use crate::store::sql::cell::BadColumn;
 use crate::store::sql::token::Columns;
@@ -238,7 +238,7 @@ impl Tokens for KvStore {
     fn swap(&mut self, swap: &Swap) -> Result<Swapped, StoreError> {
         // Its record exists only if another session has recorded it as unknown.
         let mut known = BTreeMap::new();
-        for _ in 0..TRIES {
+        self.persistently(|store| {
             let mut commit = commit_of(swap);
             let compared = commit.compare.clone();
             let keys = compared.iter().map(|(key, _)| Ask::One(key.clone()));
@@ -247,19 +247,17 @@ impl Tokens for KvStore {
                 asked.extend(records::add_run(&mut commit, run, &known));
             }
             commit.puts.push(put_token(swap));
-            let committed = self.kv.commit(&commit)?;
+            let committed = store.kv.commit(&commit)?;
             if committed.outcome != Outcome::Conflict || swap.ended.is_none() {
-                return Ok(swapped(committed));
+                return Ok(Some(swapped(committed)));
             }
-            known = self.kv.get(&asked)?.entries;
+            known = store.kv.get(&asked)?.entries;
             let is_as_read = |(key, version): &(String, Option<String>)| {
                 known.get(key).map(|entry| &entry.version) == version.as_ref()
             };
-            if !compared.iter().all(is_as_read) {
-                return Ok(Swapped::Conflict);
-            }
-        }
-        Err(self.contended())
+            let is_another = !compared.iter().all(is_as_read);
+            Ok(is_another.then_some(Swapped::Conflict))
+        })
     }
 
     fn note(&mut self, swap: &NoteSwap) -> Result<Swapped, StoreError> {

@@ -2,7 +2,6 @@
 //! promised it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use tokio::time::sleep;
 
@@ -15,9 +14,8 @@ use super::wish::{About, Did, Kept, Put, To, Wish};
 use crate::store::StoreError;
 use crate::store::kv::flights::Turned;
 use crate::store::kv::written::Written;
-use crate::store::kv::{Ask, Commit, Found, Outcome};
+use crate::store::kv::{Ask, Commit, Found, Outcome, drawn_pause};
 use crate::store::net::deadline::Deadline;
-use crate::sys::random;
 use crate::token::StoreTime;
 
 /// What a commit is about.
@@ -196,7 +194,7 @@ pub(super) async fn complete(
         if let Tried::Happened(_) = trying.await? {
             return Ok(());
         }
-        pause(tried).await;
+        sleep(drawn_pause(tried)).await;
     }
     Err(members.gave_up())
 }
@@ -209,17 +207,6 @@ pub(super) enum Tried {
     Ended(Outcome),
     /// Another client was in between, or a member had to join first.
     Again,
-}
-
-/// Lets another client go first: the longer, the more often it was tried.
-pub(super) async fn pause(tried: usize) {
-    let drawn = random::bits64().unwrap_or_default();
-    let most = Duration::from_millis(1 << tried.min(7)).as_micros();
-    let drawn = u128::from(drawn) % most;
-    sleep(Duration::from_micros(
-        u64::try_from(drawn).unwrap_or_default(),
-    ))
-    .await;
 }
 
 /// Both rounds, once.

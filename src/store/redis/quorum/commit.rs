@@ -1,10 +1,12 @@
 //! Commits: two rounds, again while other clients are in between, and a look.
 
-use super::attempt::{Plan, Tried, attempt, pause};
+use tokio::time::sleep;
+
+use super::attempt::{Plan, Tried, attempt};
 use super::look::look;
 use super::round::{Members, TRIES};
 use crate::store::kv::flights::Turned;
-use crate::store::kv::{Commit, Committed, Outcome};
+use crate::store::kv::{Commit, Committed, Outcome, drawn_pause};
 use crate::store::net::deadline::Deadline;
 use crate::store::{StoreError, Trouble};
 
@@ -35,7 +37,7 @@ pub(super) async fn commit(
             Ok(Tried::Again) => {}
             Err(error) => return Err(failed(members, plan, error)),
         }
-        pause(tried).await;
+        sleep(drawn_pause(tried)).await;
     }
     let error = members.gave_up();
     Err(failed(members, plan, error))

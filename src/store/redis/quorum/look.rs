@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::attempt::{complete, pause};
+use tokio::time::sleep;
+
+use super::attempt::complete;
 use super::kinds::is_register;
 use super::register::Held;
 use super::rejoin::{mend, rejoin};
@@ -11,7 +13,7 @@ use super::shown::{Shown, one, time};
 use super::wish::{Kept, Put, Wish};
 use crate::store::StoreError;
 use crate::store::kv::flights::Turned;
-use crate::store::kv::{Ask, Found};
+use crate::store::kv::{Ask, Found, drawn_pause};
 use crate::store::net::deadline::Deadline;
 
 /// The part of a call's time that members may take to join, while others answer.
@@ -44,7 +46,7 @@ pub(super) async fn look(
                 return Err(members.error(&answers));
             }
             mend(members, &answers, deadline).await?;
-            pause(tried).await;
+            sleep(drawn_pause(tried)).await;
             continue;
         };
         let now = time(members, &group, turned);
@@ -64,8 +66,8 @@ pub(super) async fn look(
         all.extend(others.into_iter().map(Ask::One));
         match tried {
             // Rounds are under way; one that was left half-way waits a few milliseconds for it.
-            0..3 => pause(tried).await,
-            _ if members.changes_nothing => pause(tried).await,
+            0..3 => sleep(drawn_pause(tried)).await,
+            _ if members.changes_nothing => sleep(drawn_pause(tried)).await,
             _ => settle(members, deadline, settled).await?,
         }
     }
