@@ -298,6 +298,7 @@ fn addresses(
             process: report.map(|(_, report)| report.process.clone()),
             generation,
             of_unsure: false,
+            within_ms: 0,
             expiry_ms,
         })
     });

@@ -3,7 +3,7 @@
 -- A member keeps for so long that an entry was removed, or only promised.
 local KEPT_MS = 8 * 24 * 60 * 60 * 1000
 
--- For so long a client that lets it join keeps others from doing the same at once.
+-- For so long at most a client that lets it join keeps others from doing the same at once.
 local JOINING_MS = 1000
 
 -- What it has removed may have been a promise: until it starts anew, nothing that it says counts.
@@ -15,7 +15,7 @@ end
 local process = value(info, 'run_id', '%x+'):sub(1, 16) .. ARGV[3]
 local me, all = prefix .. 'member', prefix .. 'registers'
 local state = redis.call('HMGET', me, 'process', 'generation', 'incarnation', 'highest', 'joins_by',
-  'joins_at_ms')
+  'joins_until_ms')
 local is_sure = state[1] == process
 local generation, incarnation, highest = state[2] or '', state[3] or '', state[4] or ''
 local time = redis.call('TIME')
@@ -47,11 +47,12 @@ if request.process and request.process ~= process
 end
 -- Several clients that let it join at once would begin anew for ever.
 if request.of_unsure then
-  local since = now - (tonumber(state[6]) or 0)
-  if request.by and state[5] and state[5] ~= request.by and since >= 0 and since < JOINING_MS then
+  local left = (tonumber(state[6]) or 0) - now
+  if request.by and state[5] and state[5] ~= request.by and left > 0 and left <= JOINING_MS then
     return report('refused')
   end
-  redis.call('HSET', me, 'joins_by', request.by or state[5] or '', 'joins_at_ms', whole(now))
+  redis.call('HSET', me, 'joins_by', request.by or state[5] or '', 'joins_until_ms',
+    whole(now + math.min(request.within, JOINING_MS)))
 end
 if request.generation and request.generation > generation then
   generation = request.generation

@@ -73,6 +73,7 @@ impl Scripted {
             process: Some(process),
             generation: generation.map(ballot_of),
             of_unsure,
+            within_ms: 1_000,
             expiry_ms: None,
         }
     }

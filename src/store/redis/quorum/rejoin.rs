@@ -10,12 +10,15 @@ use crate::store::StoreError;
 use crate::store::kv::Ask;
 use crate::store::net::deadline::Deadline;
 
-/// How many entries are copied at a time.
-const BATCH: usize = 500;
+/// How many entries are copied at a time: few, so that a client with little time gets some across, which the next one
+/// need not copy again.
+const BATCH: usize = 32;
 
 /// Lets the members join that have started anew, by these answers. Returns whether one has.
 pub(super) async fn rejoin(members: &mut Members, answers: &Answers, deadline: Deadline) -> bool {
-    Rejoin::of(members, answers).run(members, deadline).await
+    Rejoin::of(members, answers, deadline)
+        .run(members, deadline)
+        .await
 }
 
 /// Makes a majority of answers possible, or says why there is none.
@@ -69,7 +72,8 @@ struct Rejoin {
 }
 
 impl Rejoin {
-    fn of(members: &Members, answers: &Answers) -> Self {
+    fn of(members: &Members, answers: &Answers, deadline: Deadline) -> Self {
+        let within_ms = u64::try_from(deadline.left().as_millis()).unwrap_or(u64::MAX);
         let generation = members.next_generation();
         let to = answers.0.iter().map(|answer| {
             let report = answer.as_ref()?.as_ref().ok()?;
@@ -77,6 +81,7 @@ impl Rejoin {
                 process: Some(report.process.clone()),
                 generation: Some(generation),
                 of_unsure: !report.is_sure,
+                within_ms,
                 expiry_ms: None,
             })
         });

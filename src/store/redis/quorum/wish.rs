@@ -127,6 +127,8 @@ pub(super) struct To {
     pub(super) generation: Option<Ballot>,
     /// True for a member that has not joined.
     pub(super) of_unsure: bool,
+    /// For how long at most the client lets it join, in milliseconds.
+    pub(super) within_ms: u64,
     /// By its own clock, the last millisecond at which it accepts.
     pub(super) expiry_ms: Option<i64>,
 }
@@ -150,6 +152,7 @@ impl Wish {
         request["process"] = text(to.process.clone());
         request["generation"] = text(to.generation.map(|it| it.to_string()));
         request["of_unsure"] = json!(to.of_unsure);
+        request["within"] = json!(to.within_ms);
         request["expiry"] = text(to.expiry_ms.map(|it| it.to_string()));
         Command {
             bytes: command(script, settings, &request),
