@@ -16,7 +16,9 @@ mod network;
 mod nights;
 mod nodes;
 mod processes;
+mod retention;
 mod waiting;
+mod week;
 mod world;
 
 use crate::token::mutant::{Mutant, with_mutant};

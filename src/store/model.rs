@@ -333,6 +333,18 @@ impl ModelData {
         *self.refusal_totals.entry(of).or_default() += 1;
     }
 
+    /// Carries out [`Records::keep_output`] at `now`.
+    pub(crate) fn keep_output(&mut self, output: &OutputRecord, now: WallTime) {
+        let same = |it: &OutputRecord| {
+            it.group == output.group && it.fence == output.fence && it.session == output.session
+        };
+        self.outputs.retain(|it| !same(it));
+        self.outputs.push(OutputRecord {
+            written_at: now,
+            ..output.clone()
+        });
+    }
+
     /// Carries out [`Records::prune`] at `now`.
     pub(crate) fn prune(&mut self, group: &GroupName, retention: Retention, now: &StoreTime) {
         let runs = self.runs.iter().filter(|run| run.group == *group);
@@ -496,15 +508,8 @@ impl Records for ModelStore {
 
     fn keep_output(&mut self, output: &OutputRecord) -> Result<(), StoreError> {
         let mut inner = self.inner();
-        let written_at = inner.clock.stamp.wall;
-        let same = |it: &OutputRecord| {
-            it.group == output.group && it.fence == output.fence && it.session == output.session
-        };
-        inner.contents.outputs.retain(|it| !same(it));
-        inner.contents.outputs.push(OutputRecord {
-            written_at,
-            ..output.clone()
-        });
+        let now = inner.clock.stamp.wall;
+        inner.contents.keep_output(output, now);
         Ok(())
     }
 

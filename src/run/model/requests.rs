@@ -27,7 +27,15 @@ pub(crate) fn carried_out(
         Request::Swap(swap) => Event::Swapped(Ok(store.swap(swap, now))),
         Request::Note(swap) => Event::Swapped(Ok(store.note(swap, now))),
         Request::Once { group, key } => Event::OnceLooked(Ok(store.key(group, key).map(Box::new))),
-        Request::Prune { .. } | Request::Refuse(_) | Request::KeepOutput(_) => Event::Tick,
+        Request::Prune { group, retention } => {
+            store.prune(group, *retention, now);
+            Event::Tick
+        }
+        Request::KeepOutput(output) => {
+            store.keep_output(output, now.stamp.wall);
+            Event::Tick
+        }
+        Request::Refuse(_) => Event::Tick,
         Request::Record(run) => Event::Recorded(Ok(store.record(run, now))),
     }
 }

@@ -1,13 +1,13 @@
 //! Faults, and acts of operators.
 
-use super::happening::{Planned, What};
+use super::happening::{Forgetting, Planned, What};
 use super::world::World;
 use crate::run::model::group;
 use crate::store::model::ModelData;
 use crate::token::WallTime;
 use crate::token::operator::{Act, Effect, perform};
 use crate::token::swap::EPOCH_FENCE_STEP;
-use crate::token::{Incarnation, Others, Pause, Version};
+use crate::token::{Incarnation, Others, Pause, Row, Version};
 
 use std::time::Duration;
 
@@ -73,13 +73,17 @@ impl World {
 
     fn suspend(&mut self) {
         let node = self.any_node();
+        let length = self.dice.within(100, 90_000);
+        self.suspend_node(node, length);
+    }
+
+    fn suspend_node(&mut self, node: usize, ms: u64) {
         if self.nodes[node].suspended {
             return;
         }
         self.say(|| format!("n{node} is suspended"));
         self.nodes[node].suspended = true;
-        let length = self.dice.within(100, 90_000);
-        self.after(length, What::Thaw(node));
+        self.after(ms, What::Thaw(node));
     }
 
     pub(super) fn thaw(&mut self, node: usize) {
@@ -104,6 +108,10 @@ impl World {
             Planned::Start { node, start } => self.start(node, start),
             Planned::Cut { node, cut } => self.nodes[node].cut_off = cut,
             Planned::PowerOff(node) => self.power_off_node(node),
+            Planned::Suspend { node, ms } => self.suspend_node(node, ms),
+            Planned::Backup => self.backup = Some(self.store.clone()),
+            Planned::Forget(how) => self.forget(how),
+            Planned::Drain(node) => self.drain(node),
             Planned::Restart(set_by) => {
                 self.epoch += 1;
                 self.tick_offset = i64::try_from(self.dice.within(0, 20_000_000)).unwrap();
@@ -171,29 +179,41 @@ impl World {
             self.wall_offset += leap;
             return;
         }
-        let back = usize::try_from(self.dice.within(1, 4)).unwrap();
-        if self.older.len() < back || self.may_be_behind().is_none() {
-            return;
-        }
-        let is_wiped = self.dice.one_in(4);
-        let left = if is_wiped {
-            ModelData::default()
-        } else {
-            self.older[self.older.len() - back].clone()
+        let how = match self.dice.within(0, 8) {
+            0 | 1 => Forgetting::Wipe,
+            2 => Forgetting::Restore,
+            3 | 4 if !self.server.durable => Forgetting::Crash,
+            _ => Forgetting::Failover,
         };
-        if !self.covers(&left) {
+        self.forget(how);
+        if self.dice.one_in(3) {
+            self.backup = Some(self.store.clone());
+        }
+    }
+
+    /// The store loses commits, unless that is more than is promised to be harmless.
+    pub(super) fn forget(&mut self, how: Forgetting) {
+        let back = usize::try_from(self.dice.within(1, 4)).unwrap();
+        let older = self.older.len().checked_sub(back);
+        let left = match how {
+            Forgetting::Wipe => Some(ModelData::default()),
+            Forgetting::Restore => self.backup.clone(),
+            Forgetting::Crash | Forgetting::Failover => older.map(|at| self.older[at].clone()),
+        };
+        let Some(left) = left.filter(|left| self.covers(left)) else {
+            return;
+        };
+        if self.may_be_behind().is_none() {
             return;
         }
         let lost = std::mem::replace(&mut self.store, left);
         self.older.clear();
-        if is_wiped {
-            self.become_another(None);
-            self.say(|| "the store loses everything".to_owned());
-        } else if self.server.durable || self.dice.one_in(2) {
-            self.become_another(Some(&lost));
-            self.say(|| format!("a failover loses the last {back} commits"));
-        } else {
-            self.say(|| format!("a crash loses the last {back} commits"));
+        self.tally.forgotten += 1;
+        self.say(|| format!("the store loses commits: {how:?}, {back} back"));
+        match how {
+            Forgetting::Crash => {}
+            Forgetting::Failover => self.become_another(Some(&lost)),
+            Forgetting::Wipe | Forgetting::Restore => self.become_another(None),
         }
         self.new_epoch();
     }
@@ -241,7 +261,7 @@ impl World {
             .then(|| self.store_time().stamp.wall.0 + 15_000);
         let some_client = self.any_node();
         let client = self.nodes[some_client].client.clone();
-        let act = match self.dice.within(0, 8) {
+        let act = match self.dice.within(0, 9) {
             0 => Act::Pause(Pause {
                 by: "operator".into(),
                 reason: "because".into(),
@@ -252,10 +272,19 @@ impl World {
             3 => Act::Handoff(client),
             4 => Act::Expect(Some(client)),
             5 => Act::Revoke,
-            6 => Act::Release { force: false },
+            6 => Act::Away,
+            7 => Act::Release { force: false },
             _ => Act::Release { force: true },
         };
         self.perform(&act);
+    }
+
+    /// The group moves away from this node, if it is bound there.
+    fn drain(&mut self, node: usize) {
+        let row = self.store.rows.get(&group());
+        if row.and_then(Row::client_bound) == Some(&self.nodes[node].client) {
+            self.perform(&Act::Away);
+        }
     }
 
     fn perform(&mut self, act: &Act) {

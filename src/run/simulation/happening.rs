@@ -48,8 +48,29 @@ pub(super) enum Planned {
     Cut { node: usize, cut: bool },
     /// A node loses its power.
     PowerOff(usize),
+    /// A node is suspended for so many ms.
+    Suspend { node: usize, ms: u64 },
     /// The store has restarted; its wall clock was set by so many ms.
     Restart(i64),
+    /// A backup of the store is made.
+    Backup,
+    /// The store loses commits.
+    Forget(Forgetting),
+    /// An operator moves the group away from a node, if it is bound there.
+    Drain(usize),
+}
+
+/// How a store loses commits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Forgetting {
+    /// A crash loses the last ones, of a store that does not wait for its disk: Redis, by default.
+    Crash,
+    /// A promotion of a replica that is behind: PostgreSQL, MySQL and Redis.
+    Failover,
+    /// All data is lost: each store, and the memory of a majority of Redis servers.
+    Wipe,
+    /// A backup is restored: each store, and a majority of etcd's or ZooKeeper's members whose disks are lost.
+    Restore,
 }
 
 /// How a wrapper is started.

@@ -35,7 +35,9 @@ impl World {
     fn check_grant(&mut self, process: usize, swap: &Swap, before: Option<&Row>, now: &StoreTime) {
         self.tally.grants += 1;
         self.granted_since_heal |= self.healed;
+        self.processes[process].fence = Some(swap.to.fence);
         let fence = swap.to.fence.0;
+        self.granted_at.insert(fence, self.now);
         if fence <= self.highest_fence {
             let highest = self.highest_fence;
             self.violated(format!("fence {fence} was granted after {highest}"));
@@ -104,12 +106,10 @@ impl World {
 
     /// The invariant: never two jobs alive at once.
     pub(super) fn check_overlap(&mut self) {
-        let mut alive = Vec::new();
-        for (index, process) in self.processes.iter().enumerate() {
-            if process.run.job_alive() && !self.nodes[process.node].suspended {
-                alive.push(index);
-            }
-        }
+        let processes = &self.processes;
+        self.with_jobs.retain(|it| processes[*it].run.job_alive());
+        let is_awake = |it: &usize| !self.nodes[processes[*it].node].suspended;
+        let alive: Vec<usize> = self.with_jobs.iter().copied().filter(is_awake).collect();
         for (i, one) in alive.iter().enumerate() {
             for other in &alive[i + 1..] {
                 let excused = [one, other].iter().any(|p| {

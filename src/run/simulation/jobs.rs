@@ -15,6 +15,8 @@ impl World {
         let one_fails_in = self.jobs_last.map_or(5, |(_, _, one_in)| one_in);
         let code = i32::from(self.dice.one_in(one_fails_in));
         self.processes[process].run.job = Some(Job::started(Status::Exited(code)));
+        self.with_jobs.insert(process);
+        self.ran.push(process);
         let length = if let Some((least, most, _)) = self.jobs_last {
             self.dice.within(least, most)
         } else if self.dice.one_in(3) {

@@ -8,7 +8,7 @@ use crate::store::Request;
 use crate::store::model::ModelData;
 use crate::token::{NoteSwap, StoreTime, Swap, Swapped};
 
-/// History is pruned to this length: no check reads further back.
+/// History is cut to this length in a world without retention: no check reads further back.
 const RUNS_KEPT: usize = 20;
 
 impl World {
@@ -105,8 +105,10 @@ impl World {
         });
         if matches!(swapped, Swapped::Done(_)) {
             self.committed(saved);
-            let old = self.store.runs.len().saturating_sub(RUNS_KEPT);
-            self.store.runs.drain(..old);
+            if self.retention.is_none() {
+                let old = self.store.runs.len().saturating_sub(RUNS_KEPT);
+                self.store.runs.drain(..old);
+            }
             self.check_swap(process, swap, before.as_ref(), now);
         }
         swapped

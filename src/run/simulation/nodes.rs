@@ -20,6 +20,7 @@ pub(super) struct Node {
     pub(super) timing: Timing,
     pub(super) expected: Option<ClientId>,
     pub(super) failback: bool,
+    pub(super) move_on_failure: bool,
     pub(super) suspended: bool,
     pub(super) cut_off: bool,
 }
@@ -73,6 +74,7 @@ impl World {
             about: About {
                 program: "job".into(),
                 once_key: start.once_key,
+                move_on_failure: self.nodes[node].move_on_failure,
                 ..About::default()
             },
         };
@@ -87,6 +89,7 @@ impl World {
             run: Run::new(claim, limits),
             wait: limits.wait,
             born: self.now,
+            fence: None,
             died_at: None,
             stopped: false,
             inbox: VecDeque::new(),
@@ -115,7 +118,7 @@ impl World {
             return Evidence::None;
         };
         let of_row = |p: &&Process| Some(p.run.session()) == row.session();
-        match self.processes.iter().find(of_row) {
+        match self.processes.iter().rfind(of_row) {
             Some(p) if p.node == node => Evidence::of_locks(
                 p.died_at.is_none(),
                 p.run.guard.is_some() || p.run.job_alive(),

@@ -8,6 +8,7 @@ use crate::moment::Moment;
 use crate::run::event::{Action, Event, Note};
 use crate::run::machine::Wait;
 use crate::run::model::Run;
+use crate::token::Fence;
 
 #[derive(Debug)]
 pub(super) struct Process {
@@ -16,6 +17,8 @@ pub(super) struct Process {
     /// How long it may wait.
     pub(super) wait: Wait,
     pub(super) born: u64,
+    /// Of its grant.
+    pub(super) fence: Option<Fence>,
     pub(super) died_at: Option<u64>,
     pub(super) stopped: bool,
     /// What the supervisor has not heard yet.
@@ -143,6 +146,7 @@ impl World {
     fn ended(&mut self, process: usize) {
         let ending = format!("{:?}", self.processes[process].run.machine.ending());
         self.check_wait(process);
+        self.last_requests(process);
         self.say(|| {
             format!(
                 "p{process} ends: {}",

@@ -1,13 +1,14 @@
 //! The world of the simulation: true time, what is to happen, the store and the nodes.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use super::dice::Dice;
 use super::happening::What;
 use super::nodes::{Node, timing};
 use super::processes::Process;
 use super::waiting::SLEWED;
+use crate::store::Retention;
 use crate::store::model::{ModelData, Server};
 use crate::token::WallTime;
 use crate::token::{ClientId, ClockEpoch, QueueEntry, SessionId, Stamp, StoreTime};
@@ -20,6 +21,10 @@ pub(super) struct Tally {
     pub(super) jobs: u64,
     /// Jobs whose own process succeeded by itself.
     pub(super) successes: u64,
+    /// Records that were pruned.
+    pub(super) pruned: u64,
+    /// How often the store has forgotten something.
+    pub(super) forgotten: u64,
     /// The furthest that the store's wall clock was behind the clock of the last leap, in ms.
     pub(super) furthest_behind: u64,
 }
@@ -34,6 +39,12 @@ pub(super) struct World {
     pub(super) store: ModelData,
     /// The store some commits ago, with the fences granted since.
     pub(super) older: Vec<ModelData>,
+    /// A backup of the store, to be restored.
+    pub(super) backup: Option<ModelData>,
+    /// How long records are kept; `None`: only the last few runs.
+    pub(super) retention: Option<Retention>,
+    /// When each fence was granted.
+    pub(super) granted_at: BTreeMap<i64, u64>,
     pub(super) epoch: u64,
     /// The present server, and how many there were.
     pub(super) server: Server,
@@ -48,6 +59,10 @@ pub(super) struct World {
     pub(super) lossy: bool,
     pub(super) nodes: Vec<Node>,
     pub(super) processes: Vec<Process>,
+    /// The processes whose job may be alive.
+    pub(super) with_jobs: BTreeSet<usize>,
+    /// The processes whose job was started.
+    pub(super) ran: Vec<usize>,
     pub(super) healed: bool,
     pub(super) granted_since_heal: bool,
     pub(super) highest_fence: i64,
@@ -86,6 +101,7 @@ impl World {
                 timing: timing(&mut dice, lossy, takeover_after),
                 expected: expected.clone(),
                 failback,
+                move_on_failure: dice.one_in(3),
                 suspended: false,
                 cut_off: false,
             })
@@ -105,6 +121,9 @@ impl World {
             events: BTreeMap::new(),
             store: ModelData::default(),
             older: Vec::new(),
+            backup: None,
+            retention: None,
+            granted_at: BTreeMap::new(),
             epoch: 0,
             server,
             servers: 1,
@@ -115,6 +134,8 @@ impl World {
             lossy,
             nodes,
             processes: Vec::new(),
+            with_jobs: BTreeSet::new(),
+            ran: Vec::new(),
             healed: false,
             granted_since_heal: false,
             highest_fence: 0,

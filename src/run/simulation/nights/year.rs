@@ -91,6 +91,7 @@ impl Year {
             timing,
             expected: entry.expected.then(|| client(0)),
             failback: entry.failback,
+            move_on_failure: false,
             suspended: false,
             cut_off: false,
         });
