@@ -1,6 +1,7 @@
 //! Faults, and acts of operators.
 
 use super::happening::{Forgetting, Planned, What};
+use super::processes::Process;
 use super::world::World;
 use crate::run::model::group;
 use crate::store::model::ModelData;
@@ -73,6 +74,11 @@ impl World {
 
     fn suspend(&mut self) {
         let node = self.any_node();
+        // With a stopped guard that would hit both processes of a run.
+        let is_unguarded = |it: &Process| it.node == node && it.guard_stopped && it.run.job_alive();
+        if self.processes.iter().any(is_unguarded) {
+            return;
+        }
         let length = self.dice.within(100, 90_000);
         self.suspend_node(node, length);
     }
