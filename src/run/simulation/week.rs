@@ -2,7 +2,7 @@
 //! their network and their time, and are drained; the store goes away, restarts and forgets.
 //!
 //! Groups share nothing but their nodes and their store, so each has a world of its own, with the same troubles.
-//! `TOKENRUN_GROUPS=1000 cargo test --release --lib simulation::week -- --nocapture` plays all of them, and prints how fast.
+//! `TOKENRUN_GROUPS=1000 cargo test --lib simulation::week -- --nocapture` plays all of them, and prints how fast.
 
 mod fleet;
 
