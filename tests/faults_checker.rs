@@ -440,13 +440,19 @@ fn the_longest_silence_is_measured() {
 }
 
 #[test]
-fn only_the_killed_leave_lock_files() {
+fn only_the_killed_and_those_in_doubt_leave_lock_files() {
     let mut evidence = ended(
         "unknown",
         None,
         Ended::Signal(SIGKILL),
         &[(Part::Supervisor, SIGKILL)],
     );
+    evidence.lock_files = 1;
+    finds(&evidence, &[]);
+    evidence.lock_files = 2;
+    finds(&evidence, &[Broken::Left]);
+    let mut evidence = ended("unknown", None, Ended::Code(0), &[]);
+    evidence.calls[1].not_told = true;
     evidence.lock_files = 1;
     finds(&evidence, &[]);
     evidence.lock_files = 2;

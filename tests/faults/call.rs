@@ -285,7 +285,11 @@ impl Live {
         }
         let report = fs::read(place.file("reports", self.call.number)).ok();
         let said = fs::read_to_string(place.file("stderr", self.call.number));
-        self.call.not_told = said.is_ok_and(|it| it.contains("did not confirm its record"));
+        let not_told = [
+            "did not confirm its record",
+            "may be held by this dead session",
+        ];
+        self.call.not_told = said.is_ok_and(|it| not_told.iter().any(|part| it.contains(part)));
         self.call.not_told |= self.unread.is_some();
         self.call.report = report.map(|text| serde_json::from_slice(&text).unwrap());
         self.call

@@ -69,7 +69,8 @@ pub(crate) struct Call {
     pub(crate) hits: Vec<Hit>,
     pub(crate) lives: Vec<Life>,
     pub(crate) report: Option<Report>,
-    /// It has reported that the store did not confirm the run's record; or its messages are lost.
+    /// It has reported that the store did not confirm the run's record, or perhaps granted the
+    /// token; or its messages are lost.
     pub(crate) not_told: bool,
 }
 

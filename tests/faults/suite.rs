@@ -178,10 +178,7 @@ fn figures(evidence: &Evidence, faults: &Faults, options: &Options, violations: 
         "longest time without a run, ms",
         usize::try_from(idle).unwrap(),
     );
-    line(
-        "lock files that the killed left, swept",
-        evidence.lock_files,
-    );
+    line("lock files of dead runs, swept", evidence.lock_files);
     println!("calls by end:");
     let ends = evidence.calls.iter().filter_map(|call| Some(call.ended?.1));
     let name = |ended| match ended {
