@@ -5,7 +5,8 @@
 //! reaches; then each mutant meets the tests that reach it, the quick ones first, until one fails or hangs. A survivor that is
 //! in `tests/mutants/equivalent.txt` is explained: it changes nothing. More than 2 % of others is a failure.
 //!
-//! `--tests PREFIX` and `--skip PREFIX` choose the tests; `--sample N` takes every Nth mutant.
+//! `--since COMMIT` takes the files under `src` that have changed since then. `--tests PREFIX` and `--skip PREFIX` choose the
+//! tests; `--sample N` takes every Nth mutant.
 
 mod instrument;
 
@@ -44,12 +45,26 @@ fn options() -> Options {
         match word.as_str() {
             "--tests" => options.tests.push(value()),
             "--skip" => options.skip.push(value()),
+            "--since" => options.files.extend(changed_since(&value())),
             "--sample" => options.sample = value().parse().expect("a number"),
             path => options.files.extend(sources(Path::new(path))),
         }
     }
     options.files.sort();
+    options.files.dedup();
     options
+}
+
+/// The product's files that have changed since this commit.
+fn changed_since(commit: &str) -> Vec<PathBuf> {
+    let output = Command::new("git")
+        .args(["diff", "--name-only", "--diff-filter=d", commit, "--", "src"])
+        .output()
+        .expect("git runs");
+    assert!(output.status.success(), "git knows {commit}");
+    let names = String::from_utf8_lossy(&output.stdout).into_owned();
+    let files = names.lines().flat_map(|name| sources(Path::new(name)));
+    files.collect()
 }
 
 /// The files of the product at this path, without those of tests.
@@ -292,6 +307,10 @@ fn key(mutant: &Mutant) -> String {
 
 fn main() -> ExitCode {
     let options = options();
+    if options.files.is_empty() {
+        println!("no file to change");
+        return ExitCode::SUCCESS;
+    }
     copy();
     let mut without: Vec<usize> = Vec::new();
     let (program, mutants) = loop {

@@ -15,7 +15,7 @@ end
 local process = value(info, 'run_id', '%x+'):sub(1, 16) .. ARGV[3]
 local me, all = prefix .. 'member', prefix .. 'registers'
 local state = redis.call('HMGET', me, 'process', 'generation', 'incarnation', 'highest', 'joins_by',
-  'joins_until_ms')
+  'joins_until_ms', 'joins_within_ms')
 local is_sure = state[1] == process
 local generation, incarnation, highest = state[2] or '', state[3] or '', state[4] or ''
 local time = redis.call('TIME')
@@ -45,14 +45,16 @@ if request.process and request.process ~= process
   or request.of_unsure and request.wish ~= 'enter' and request.generation ~= generation then
   return report('refused')
 end
--- Several clients that let it join at once would begin anew for ever.
+-- Several clients that let it join at once would begin anew for ever. One that has more than twice the time takes over:
+-- many clients with little time would keep it from joining for ever.
 if request.of_unsure then
   local left = (tonumber(state[6]) or 0) - now
-  if request.by and state[5] and state[5] ~= request.by and left > 0 and left <= JOINING_MS then
+  local is_another = request.by and state[5] and state[5] ~= request.by
+  if is_another and left > 0 and left <= JOINING_MS and request.within <= 2 * (tonumber(state[7]) or 0) then
     return report('refused')
   end
   redis.call('HSET', me, 'joins_by', request.by or state[5] or '', 'joins_until_ms',
-    whole(now + math.min(request.within, JOINING_MS)))
+    whole(now + math.min(request.within, JOINING_MS)), 'joins_within_ms', whole(request.within))
 end
 if request.generation and request.generation > generation then
   generation = request.generation

@@ -310,3 +310,24 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_client_with_much_more_time_takes_over_a_member_that_joins() {
+    let mut scripted = Scripted::new();
+    scripted.crash(false);
+    let mut enter = |client: u64, generation: u64, within_ms: u64| {
+        let by = Some(client);
+        let to = scripted.to(OWN, Some(generation), true);
+        let to = To { within_ms, ..to };
+        scripted.ask(&Wish::Enter { by }, &to).did
+    };
+    assert_eq!(enter(1, 2, 300_000), Did::Done);
+    for within_ms in [1, 300_000, 600_000] {
+        assert_eq!(enter(2, 3, within_ms), Did::Refused);
+    }
+    assert_eq!(enter(1, 3, 300_000), Did::Done);
+    assert_eq!(enter(2, 4, 600_001), Did::Done);
+    // Its generation is over, and its time.
+    assert_eq!(enter(1, 3, 600_001), Did::Refused);
+    assert_eq!(enter(1, 5, 600_001), Did::Refused);
+}

@@ -10,9 +10,10 @@ use crate::store::StoreError;
 use crate::store::kv::Ask;
 use crate::store::net::deadline::Deadline;
 
-/// How many entries are copied at a time: few, so that a client with little time gets some across, which the next one
-/// need not copy again.
-const BATCH: usize = 32;
+/// How many entries are copied at first: few, so that a client with little time gets some across, which the next one
+/// need not copy again. Each time it is twice as many, up to the most.
+const FIRST_BATCH: usize = 64;
+const LARGEST_BATCH: usize = 512;
 
 /// Lets the members join that have started anew, by these answers. Returns whether one has.
 pub(super) async fn rejoin(members: &mut Members, answers: &Answers, deadline: Deadline) -> bool {
@@ -130,10 +131,14 @@ impl Rejoin {
                 all.max().unwrap_or_default()
             }
         };
-        for batch in missing(&of_unsure, all()).chunks(BATCH) {
+        let missing = missing(&of_unsure, all());
+        let (mut rest, mut size) = (missing.as_slice(), FIRST_BATCH);
+        while !rest.is_empty() {
+            let (batch, later) = rest.split_at(size.min(rest.len()));
             if !self.copy(members, deadline, batch).await {
                 return false;
             }
+            (rest, size) = (later, (size * 2).min(LARGEST_BATCH));
         }
         let join = Wish::Join { incarnation };
         let joined = self
