@@ -1,4 +1,7 @@
+use proptest::prelude::*;
+
 use super::*;
+use crate::mutated::mutated_text;
 use crate::token::WallTime;
 use crate::token::rule::tests::fixture::{MS, but, running, s};
 
@@ -340,4 +343,42 @@ fn the_time_in_which_another_server_accepts_heartbeats_counts_on_top() {
     assert_eq!(wait(142), None);
     let settled = but(noted(Served::Everything), |memory| memory.lag = s(12));
     assert_eq!(settled.observation(s(30), &at("d", 100)), None);
+}
+
+/// Notes as they are stored, with the numbers at their limits.
+const NOTES: [&str; 4] = [
+    r#"{"version":7,"incarnation":"i","epoch":"d","first_seen":{"tick_ms":100000,"wall_ms":0},"durable_then":true,"served":20000,"why":"another"}"#,
+    r#"{"version":9223372036854775807,"incarnation":"i","epoch":"d","first_seen":{"tick_ms":-9223372036854775808,"wall_ms":9223372036854775807},"durable_then":true,"served":18446744073709551615,"why":"new"}"#,
+    r#"{"version":7,"incarnation":"i","epoch":"d","first_seen":{"tick_ms":9223372036854775807,"wall_ms":-9223372036854775808},"durable_then":false,"served":"everything","why":"settled"}"#,
+    r#"{"version":7,"incarnation":"i","epoch":"e","first_seen":{"tick_ms":0,"wall_ms":0},"durable_then":true,"served":0,"why":"restarted","paused_clients":{"a":{"by":"x","reason":"","until_ms":-9223372036854775808},"b":{"by":"","reason":"r"}},"more":[1]}"#,
+];
+
+#[test]
+fn the_notes_that_are_mutated_are_readable() {
+    for text in NOTES {
+        let note = IncarnationNote::from_json(text, version());
+        assert_eq!(note.incarnation, named("i"), "{text}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_note_panics(text in mutated_text(&NOTES), tick_ms: i64, wall: i64, length: u64, lag: u64) {
+        let now = StoreTime {
+            epoch: ClockEpoch("d".into()),
+            stamp: Stamp { tick_ms, wall: WallTime(wall) },
+        };
+        let length = Duration::from_millis(length);
+        let memory = but(noted(Served::NOTHING), |memory| {
+            memory.note = Some(IncarnationNote::from_json(&text, version()));
+            memory.lag = Duration::from_millis(lag);
+        });
+        let memory = memory.noted(&now);
+        let _ = memory.observation(length, &now);
+        let _ = memory.raised(&now, length, version);
+        let _ = memory.paused_clients(&now).count();
+        let note = memory.note.unwrap();
+        // What is written is read again.
+        prop_assert_eq!(IncarnationNote::from_json(&note.to_json(), note.version), note);
+    }
 }

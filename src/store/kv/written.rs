@@ -115,6 +115,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::mutated::mutated_text;
+
+    const ENTRY: &str = r#"{"version":"7","stamp":{"tick_ms":-9223372036854775808,"wall_ms":9223372036854775807,"epoch":"e"},"number":9223372036854775807,"lists":{"runs":-9223372036854775808},"fields":{"document":"{}","group":"g"}}"#;
 
     #[test]
     fn what_no_client_has_written_is_an_entry_of_no_known_version() {
@@ -123,12 +126,19 @@ mod tests {
             assert!(read.version.starts_with("no entry: "), "{value}");
             assert!(read.version.parse::<i64>().is_err());
         }
+        assert_eq!(Written::read(ENTRY.as_bytes()).json(), ENTRY.as_bytes());
     }
 
     proptest! {
         #[test]
         fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
             let _ = Written::read(&bytes);
+        }
+
+        #[test]
+        fn an_entry_that_is_read_is_the_one_that_is_written(text in mutated_text(&[ENTRY])) {
+            let read = Written::read(text.as_bytes());
+            prop_assert_eq!(Written::read(&read.json()), read);
         }
     }
 }
