@@ -2,7 +2,10 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
+use std::fs::{File, Metadata};
 use std::io::{self, Write as _};
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use crate::sys::errno::Errno;
@@ -13,17 +16,22 @@ const MODE: u32 = 0o666;
 
 /// Replaces a file, or makes it. `mark` is what no other process has in the name of its temporary
 /// file, which lies beside it. An existing special file (a device, a pipe) is written to, never
-/// replaced. A symbolic link stays: the file that it names is replaced. One of another user is not
+/// replaced, and so is the file behind this process's standard output or error. A symbolic link stays: the file that it names is replaced. One of another user is not
 /// followed.
 ///
 /// # Errors
 /// If the file or its directory can't be written.
 pub fn write_whole(path: &Path, text: &[u8], mark: impl Display) -> io::Result<()> {
     let (directory, name) = found(path)?;
-    let there = directory.look(&name).and_then(|there| there.metadata());
-    if there.is_ok_and(|there| !there.is_file()) {
+    match directory.look(&name).and_then(|there| there.metadata()) {
         // A pipe without a reader is an error, and not waited for.
-        return directory.open_special(&name)?.write_all(text);
+        Ok(there) if !there.is_file() => return directory.open_special(&name)?.write_all(text),
+        Ok(there) => {
+            if let Some(mut stream) = standard_stream(&there) {
+                return stream.write_all(text);
+            }
+        }
+        Err(_) => {}
     }
     let temporary = beside(&name, mark);
     let written =
@@ -44,12 +52,22 @@ pub fn check_whole(path: &Path, mark: impl Display) -> io::Result<()> {
     let (directory, name) = found(path)?;
     match directory.look(&name).and_then(|there| there.metadata()) {
         Ok(found) if found.is_dir() => return Err(Errno::EISDIR.into()),
-        Ok(found) if !found.is_file() => return Ok(()),
+        Ok(found) if !found.is_file() || standard_stream(&found).is_some() => return Ok(()),
         _ => {}
     }
     let temporary = beside(&name, mark);
     directory.create(&temporary, MODE)?;
     directory.remove(&temporary)
+}
+
+/// Standard output or error, if it goes to this file.
+fn standard_stream(there: &Metadata) -> Option<File> {
+    let goes_there = |stream: &dyn AsFd| {
+        let file = File::from(stream.as_fd().try_clone_to_owned().ok()?);
+        let found = file.metadata().ok()?;
+        ((found.dev(), found.ino()) == (there.dev(), there.ino())).then_some(file)
+    };
+    goes_there(&io::stdout()).or_else(|| goes_there(&io::stderr()))
 }
 
 /// The directory that a path leads to, and the file's name in it.

@@ -3,7 +3,7 @@
 //! ends. The file itself stays, so that no process removes another's.
 
 use std::ffi::OsStr;
-use std::fs::{DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::{
@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::sys::file::{NO_FOLLOW, NO_WAIT};
 use crate::sys::ofd;
+use crate::sys::sharing::is_own;
 use crate::sys::user::effective_id;
 use crate::token::{GroupName, SessionId};
 
@@ -135,19 +136,38 @@ impl RuntimeFile {
 /// without such a file.
 ///
 /// # Errors
-/// The file can't be read.
+/// The file can't be read, or another user may have put it there.
 pub fn held_session(path: &Path) -> io::Result<Option<SessionId>> {
     let mut options = OpenOptions::new();
-    let opened = options.read(true).custom_flags(NO_WAIT).open(path);
+    let opened = options
+        .read(true)
+        .custom_flags(NO_FOLLOW | NO_WAIT)
+        .open(path);
     let mut file = match opened {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         opened => opened?,
     };
+    if !is_believed(path, &file.metadata()?) {
+        let text = "another user may have put it there, so it is not believed";
+        return Err(io::Error::new(ErrorKind::PermissionDenied, text));
+    }
     if !ofd::is_locked(file.as_fd(), LOCK)? {
         return Ok(None);
     }
     let held = contents(&mut file)?.flatten();
     Ok(held.and_then(|held| SessionId::new(&held.session).ok()))
+}
+
+/// True if a file is one of this user's agents, or of root's. Root also believes a user's file in a directory where
+/// no other user may make one.
+fn is_believed(path: &Path, found: &Metadata) -> bool {
+    let is_users_place = || {
+        let directory = path.parent().filter(|it| !it.as_os_str().is_empty());
+        let directory = std::fs::metadata(directory.unwrap_or(Path::new(".")));
+        let is_closed = |it: &Metadata| it.uid() == found.uid() && it.mode() & 0o022 == 0;
+        directory.is_ok_and(|it| is_closed(&it))
+    };
+    found.is_file() && (is_own(found) || effective_id() == 0 && is_users_place())
 }
 
 /// The contents of a file: `None` if empty, `Some(None)` if they are not a runtime file's.
@@ -224,6 +244,29 @@ mod tests {
             client_id: "a".into(),
             session: SessionId::from_random(7).to_string(),
             fence: "12".into(),
+        }
+    }
+
+    #[test]
+    fn needs_root_another_users_file_is_not_believed() {
+        use std::os::unix::fs::{chown, symlink};
+        let folder = tempfile::tempdir().unwrap();
+        let [path, link] = ["job.json", "link"].map(|it| folder.path().join(it));
+        let mode = |mode| std::fs::set_permissions(folder.path(), Permissions::from_mode(mode));
+        let is_denied = |path: &Path| held_session(path).is_err();
+        let mut file = RuntimeFile::open(&path).unwrap();
+        file.write(&held()).unwrap();
+        assert!(file.lock().unwrap());
+        symlink(&path, &link).unwrap();
+        assert!(held_session(&path).unwrap().is_some());
+        assert!(is_denied(&link));
+        chown(&path, Some(61_002), None).unwrap();
+        assert!(is_denied(&path), "in a directory of root's");
+        chown(folder.path(), Some(61_002), None).unwrap();
+        assert!(held_session(&path).unwrap().is_some(), "in one of its own");
+        for open in [0o770, 0o1777] {
+            mode(open).unwrap();
+            assert!(is_denied(&path), "{open:o}");
         }
     }
 

@@ -73,7 +73,7 @@ use super::{Store, StoreError, Trouble};
 use crate::sys::errno::Errno;
 use crate::sys::file::open_plainly;
 use crate::sys::limits;
-use crate::sys::sqlite_files::companion;
+use crate::sys::sqlite_files::{LOCKS, companion};
 use crate::token::StoreTime;
 
 /// How many pages the log has when a commit moves them to the database. Of 16, 64 and 200 pages of
@@ -190,7 +190,7 @@ impl SqliteStore {
     /// The directory beside the file, whether it exists or not, for the files of this store's users
     /// on this host: each of them finds it, however it was mounted.
     pub fn directory_beside(&self) -> PathBuf {
-        companion(&self.location.path, "-locks")
+        companion(&self.location.path, LOCKS)
     }
 
     fn fault(&self, doing: &str, error: &rusqlite::Error) -> StoreError {

@@ -12,8 +12,9 @@ use super::net::options::Pairs;
 use super::postgres::conninfo::text as postgres;
 use super::redis::settings as redis;
 use super::zookeeper::settings as zk;
+use crate::sys::file::Inode;
 use crate::sys::place::Place;
-use crate::sys::sqlite_files::database_of;
+use crate::sys::sqlite_files::{LOCKS, companion, database_of};
 
 /// A store that can be opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,6 +94,8 @@ impl StoreUrl {
         match scheme {
             _ if mysql::is_url(trimmed) => Ok(Self::Mysql(Secret(trimmed.to_owned()))),
             "sqlite" if rest.starts_with('/') => Ok(Self::Sqlite(PathBuf::from(rest))),
+            // What looks like a host may come with a password: it is not repeated.
+            "sqlite" if rest.contains('@') => Err(UrlError::NotAbsolute("sqlite://…".into())),
             "sqlite" => Err(UrlError::NotAbsolute(text.to_owned())),
             of_redis if redis::is_scheme(of_redis) => match redis::parse(trimmed) {
                 Ok(_) => Ok(Self::Redis(Secret(trimmed.to_owned()))),
@@ -140,13 +143,19 @@ impl StoreUrl {
         }
     }
 
-    /// True if writing this path would replace the store's database or a file beside it.
+    /// True if writing this path would replace the store's database, a file beside it or one in its directory of locks,
+    /// by whatever path the directories are reached.
     pub fn has_file(&self, path: &Path) -> bool {
         let found = |path| Place::find(path).ok().map(|place| place.path());
         let (Some(database), Some(file)) = (self.file().and_then(found), found(path)) else {
             return false;
         };
-        file == database || database_of(file.as_os_str().as_bytes()) == Some(database.as_path())
+        let is_database = |it: &Path| is_same_name(it, &database);
+        let beside = database_of(file.as_os_str().as_bytes());
+        let locks = companion(&database, LOCKS);
+        is_database(&file)
+            || beside.is_some_and(is_database)
+            || file.parent().is_some_and(|it| is_same_name(it, &locks))
     }
 
     /// The URL without its password.
@@ -160,6 +169,18 @@ impl StoreUrl {
             | Self::Zookeeper(text) => without_password(&text.0),
         }
     }
+}
+
+/// True if two paths without links are one name in one directory, which may be mounted twice.
+fn is_same_name(one: &Path, other: &Path) -> bool {
+    let directory = |path: &Path| Inode::at(path.parent()?).ok();
+    let is_same =
+        |one: Inode, other: Inode| (one.device, one.number) == (other.device, other.number);
+    one == other
+        || one.file_name() == other.file_name()
+            && directory(one)
+                .zip(directory(other))
+                .is_some_and(|(one, other)| is_same(one, other))
 }
 
 /// What is shown of a text that names no store.
@@ -257,6 +278,12 @@ fn plain_path(text: &str) -> Result<PathBuf, UrlError> {
         // The rest may hold a password: it is not repeated.
         return Err(UrlError::Unlikely(format!("{before}…")));
     }
+    if let Some((keyword, _)) = first.split_once('=')
+        && postgres::is_conninfo(&format!("{}=", keyword.to_lowercase()))
+    {
+        // A connection string of PostgreSQL in capitals may hold a password too.
+        return Err(UrlError::Unlikely(format!("{keyword}=…")));
+    }
     if first.starts_with(['~', '$']) || text != text.trim() {
         return Err(UrlError::Unlikely(text.to_owned()));
     }
@@ -328,6 +355,7 @@ mod tests {
             "localhost:5432/jobs",
             "etl:secret@host/jobs",
             "etl@host/jobs",
+            "HOST=db.example.org USER=etl PASSWORD=S3cr3t",
             "~/x.db",
             "$HOME/x.db",
             " /var/lib/x.db",
@@ -335,9 +363,21 @@ mod tests {
         ] {
             let error = StoreUrl::parse(text).unwrap_err();
             assert!(matches!(error, UrlError::Unlikely(_)), "{text:?}");
-            assert!(!error.to_string().contains("secret"), "{error}");
+            let shown = error.to_string();
+            assert!(
+                !shown.contains("secret") && !shown.contains("S3cr3t"),
+                "{shown}"
+            );
         }
-        for text in ["./a:b.db", "/srv/a@b/c:d.db", "./~x", "a/b:c.db", "a $b.db"] {
+        for text in [
+            "./a:b.db",
+            "/srv/a@b/c:d.db",
+            "./~x",
+            "a/b:c.db",
+            "a $b.db",
+            "a=b.db",
+            "./host=x",
+        ] {
             assert_eq!(StoreUrl::parse(text), sqlite(text));
         }
     }
@@ -357,6 +397,8 @@ mod tests {
             StoreUrl::parse("sqlite://x.db"),
             Err(UrlError::NotAbsolute("sqlite://x.db".into()))
         );
+        let secret = StoreUrl::parse("sqlite://etl:S3cr3t@h/j").unwrap_err();
+        assert!(!secret.to_string().contains("S3cr3t"), "{secret}");
         assert_eq!(StoreUrl::parse("  "), Err(UrlError::Empty));
     }
 

@@ -100,6 +100,13 @@ pub fn objection(
         .then_some("does not belong to the users of the database")
 }
 
+/// True if another user may have put this database into a directory that every user may write to: what it says of tokens
+/// and keys would be that user's word.
+pub fn is_planted(database: &Metadata, directory: &Metadata) -> bool {
+    let is_open = directory.mode() & OTHERS_WRITE != 0;
+    is_open && !is_own(database) && database.uid() != directory.uid()
+}
+
 /// Why a directory, within this one, can't be one of the users of a database.
 pub fn objection_to_directory(found: &Metadata, parent: &Metadata) -> Option<&'static str> {
     let is_of_its_users = match Sharing::of(parent) {

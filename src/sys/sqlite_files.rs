@@ -27,6 +27,9 @@ use super::sharing::objection;
 /// The ends of the names of the files beside a database: log, its index, journal.
 pub const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
 
+/// The end of the name of the directory of locks, which also lies beside the database.
+pub const LOCKS: &str = "-locks";
+
 /// The path of a file that SQLite keeps beside the database.
 pub fn companion(database: &Path, end: &str) -> PathBuf {
     let mut name = OsString::from(database);

@@ -330,6 +330,24 @@ fn needs_root_a_store_behind_another_users_link_is_refused() {
 }
 
 #[test]
+fn needs_root_a_database_that_another_user_has_put_into_an_open_directory_is_refused() {
+    let store = Store::new();
+    run(&store).end().with_code(0);
+    let (database, directory) = (store.database(), store.file("state"));
+    chown(&database, Some(HOSTILE), Some(HOSTILE)).unwrap();
+    let open = |mode| fs::set_permissions(&directory, Permissions::from_mode(mode)).unwrap();
+    open(0o755);
+    run(&store).end().with_code(0);
+    open(0o1777);
+    run(&store)
+        .end()
+        .with_code(78)
+        .says(&["belongs to another user", "every user may put one there"]);
+    chown(&database, Some(0), Some(0)).unwrap();
+    run(&store).end().with_code(0);
+}
+
+#[test]
 fn needs_root_no_setting_is_read_behind_another_users_link() {
     for option in ["--store-file", "--config"] {
         let store = Store::new();

@@ -141,6 +141,7 @@ fn no_output_replaces_a_file_of_the_store() {
             store.path().join("state").display()
         ),
         link.to_str().unwrap().to_owned(),
+        format!("{}-locks/report.json", database.display()),
     ];
     let run = || store.free_run("node-a").job(&["touch", "ran"]);
     let refused = |line: Line, path: &str| {
@@ -190,4 +191,19 @@ fn a_symbolic_link_stays_one() {
     line.end().with_code(0);
     assert!(std::fs::symlink_metadata(&file).unwrap().is_symlink());
     assert_eq!(read(&target)["outcome"], "succeeded");
+}
+
+#[test]
+fn a_report_to_standard_output_replaces_no_file() {
+    let store = Store::new();
+    let log = store.file("log");
+    std::fs::write(&log, "before\n").unwrap();
+    let script = format!("exec \"$@\" >> {}", log.display());
+    let run = store
+        .free_run("node-a")
+        .with(&["--report", "/dev/stdout"])
+        .job(&["echo", "ran"]);
+    run.under(&["sh", "-c", &script, "sh"]).end().with_code(0);
+    let text = std::fs::read_to_string(&log).unwrap();
+    assert!(text.starts_with("before\nran\n{"), "{text}");
 }

@@ -1,6 +1,9 @@
 //! TLS with rules of verification that differ from rustls's own: a chain without the host's name, or
 //! nothing, can be verified, as database clients do.
 
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,6 +18,12 @@ use rustls::{
     AlertDescription, CertificateError, ClientConfig, DigitallySignedStruct, Error, OtherError,
     RootCertStore, SignatureScheme,
 };
+
+use crate::sys::file::NO_WAIT;
+
+/// The size limit of a file of certificates, in bytes: those of all authorities that systems trust take a quarter of
+/// a mebibyte.
+const LONGEST: u64 = 8 << 20;
 
 /// Where the certificates of trusted authorities are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -188,9 +197,11 @@ pub(in crate::store) fn config(tls: &Tls) -> Result<ClientConfig, String> {
         None => builder.with_no_client_auth(),
         Some(ClientCertificate { certificate, key }) => {
             let own = certificates(certificate)?;
-            let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| {
-                format!("the private key {} can't be used: {error}", key.display())
-            })?;
+            let failed = |what: &dyn std::fmt::Display| {
+                format!("the private key {} can't be used: {what}", key.display())
+            };
+            let secret = contents(key).map_err(|error| failed(&error))?;
+            let secret = PrivateKeyDer::from_pem_slice(&secret).map_err(|error| failed(&error))?;
             builder
                 .with_client_auth_cert(own, secret)
                 .map_err(|error| {
@@ -208,6 +219,23 @@ fn is_of_an_authority(why: &OtherError) -> bool {
     why.0.downcast_ref() == Some(&webpki::Error::CaUsedAsEndEntity)
 }
 
+/// The bytes of a file. A pipe would be waited for, and a device may have no end.
+fn contents(path: &Path) -> io::Result<Vec<u8>> {
+    let file = File::options()
+        .read(true)
+        .custom_flags(NO_WAIT)
+        .open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    let mut bytes = Vec::new();
+    let read = file.take(LONGEST + 1).read_to_end(&mut bytes)?;
+    match read as u64 > LONGEST {
+        true => Err(io::Error::other("it is longer than 8 MiB")),
+        false => Ok(bytes),
+    }
+}
+
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let failed = |what: &dyn std::fmt::Display| {
         format!(
@@ -215,9 +243,8 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
             path.display()
         )
     };
-    let found: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path)
-        .map_err(|error| failed(&error))?
-        .collect();
+    let text = contents(path).map_err(|error| failed(&error))?;
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
     let found = found.map_err(|error| failed(&error))?;
     if found.is_empty() {
         return Err(failed(&"no certificate is in it"));
@@ -227,7 +254,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
 
 /// True if a failed handshake shows that these two ends do no TLS with each other. Bytes that were cut short or
 /// damaged show nothing: the next attempt may succeed.
-pub(in crate::store) fn is_certain(error: &std::io::Error) -> bool {
+pub(in crate::store) fn is_certain(error: &io::Error) -> bool {
     use AlertDescription as Alert;
     match error.get_ref().and_then(|cause| cause.downcast_ref()) {
         Some(
@@ -276,7 +303,7 @@ pub(in crate::store) struct Remedies {
 
 impl Insecure {
     /// The cause of a failed handshake.
-    pub(in crate::store) fn of(error: &std::io::Error) -> Self {
+    pub(in crate::store) fn of(error: &io::Error) -> Self {
         match error.get_ref().and_then(|cause| cause.downcast_ref()) {
             Some(Error::InvalidCertificate(why)) => of_certificate(why),
             _ => Self::Other,
@@ -332,6 +359,20 @@ mod tests {
             assert_eq!(is_certain(&error), certain, "{error}");
         }
         assert!(!is_certain(&io::ErrorKind::UnexpectedEof.into()));
+    }
+
+    #[test]
+    fn no_pipe_device_or_endless_file_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let [pipe, long, whole] = ["pipe", "long", "whole"].map(|it| folder.path().join(it));
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let file = File::create(&long).unwrap();
+        file.set_len(LONGEST + 1).unwrap();
+        std::fs::write(&whole, "text").unwrap();
+        for bad in [&pipe, Path::new("/dev/zero"), &long, folder.path()] {
+            assert!(contents(bad).is_err(), "{}", bad.display());
+        }
+        assert_eq!(contents(&whole).unwrap(), b"text");
     }
 
     #[test]

@@ -25,7 +25,7 @@ use crate::store::checkup::{Check, Tell, advice, directory};
 use crate::store::{StoreError, Tokens as _, Trouble, filesystem};
 use crate::sys::file::{self, Access};
 use crate::sys::sqlite_files;
-use crate::sys::sqlite_files::companion;
+use crate::sys::sqlite_files::{LOCKS, companion};
 use crate::token::{GroupName, Timing};
 
 /// How often the lock is taken, and a page written.
@@ -115,7 +115,7 @@ fn look(
     let check = file(&location, &found, &mut facts);
     let is_wrong = check.as_ref().is_none_or(Check::failed);
     check.into_iter().chain(clock).for_each(&mut *tell);
-    tell(directory::locks(Some(&companion(&location.path, "-locks"))));
+    tell(directory::locks(Some(&companion(&location.path, LOCKS))));
     if is_wrong || found.len() == 0 {
         return Ok(());
     }

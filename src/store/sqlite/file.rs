@@ -19,7 +19,7 @@ use crate::store::{StoreError, filesystem};
 use crate::sys::errno::Errno;
 use crate::sys::file::Inode;
 use crate::sys::place::{Directory, Place};
-use crate::sys::sharing::{Sharing, is_own, is_sticky};
+use crate::sys::sharing::{Sharing, is_own, is_planted, is_sticky};
 use crate::sys::sqlite_files::companion;
 use crate::sys::sqlite_files::{self, COMPANIONS};
 use crate::token::{Incarnation, IncarnationNote, Version};
@@ -229,7 +229,7 @@ fn find_or_make(
             Err(error) => return Err(location.io("find", &location.path, &error)),
         };
         let found = there.metadata().map_err(refused)?;
-        check_kind(location, &found)?;
+        check_file(location, directory, &found)?;
         filesystem::check_file(&location.path, directory.path())?;
         if open.contains_key(&FileId::of(&found)) {
             // Its header can't be read now: SQLite checks it before the first write.
@@ -241,7 +241,7 @@ fn find_or_make(
         }
         let mut file = directory.open_file(name, false).map_err(refused)?;
         let found = file.metadata().map_err(refused)?;
-        check_kind(location, &found)?;
+        check_file(location, directory, &found)?;
         if found.len() > 0 {
             return Ok(StoreFile {
                 id: FileId::of(&found),
@@ -261,8 +261,12 @@ fn find_or_make(
     }
 }
 
-/// A regular file with one name.
-fn check_kind(location: &Location, found: &Metadata) -> Result<(), StoreError> {
+/// A regular file with one name, which no other user has put there.
+fn check_file(
+    location: &Location,
+    directory: &Directory,
+    found: &Metadata,
+) -> Result<(), StoreError> {
     if !found.is_file() {
         return Err(location
             .misconfigured("this is not a file but a directory, a device or a socket")
@@ -272,6 +276,16 @@ fn check_kind(location: &Location, found: &Metadata) -> Result<(), StoreError> {
         return Err(location.misconfigured(
             "this file has several names (hard links), and a log and locks for each: a process that uses one name would not exclude one that uses another",
         ).remedy("remove all but one, or use symbolic links"));
+    }
+    let around = directory.metadata();
+    let around = around.map_err(|error| location.io("find", directory.path(), &error))?;
+    if is_planted(found, &around) {
+        return Err(location
+            .misconfigured(format!(
+                "this file belongs to another user (uid {}), and every user may put one there",
+                found.uid()
+            ))
+            .remedy("use a directory that one user or one group alone may write to"));
     }
     Ok(())
 }
