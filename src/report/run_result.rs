@@ -32,7 +32,7 @@ pub struct RunReport<'a> {
     pub store: &'a str,
     /// How it ended: a run's outcome, or `refused`, `stopped`, `store_failed`.
     pub outcome: &'static str,
-    /// True if history has the record; `null` if no job was to be recorded.
+    /// True if history has the record; `null` if no run was to be recorded, as for a run within a run.
     pub recorded: Option<bool>,
     /// tokenrun's own exit code.
     pub tokenrun_exit_code: u8,
@@ -88,7 +88,8 @@ impl<'a> RunReport<'a> {
                 let record = end.record();
                 self.exit_code = record.exit_code;
                 self.signal = record.signal;
-                self.recorded = Some(*recorded);
+                // A run within a run has no grant of its own, and so no record.
+                self.recorded = granted.map(|_| *recorded);
             }
         }
     }

@@ -16,7 +16,12 @@ fn nested(site: &Site, rest: &str) -> String {
 }
 
 fn a_run_inside_of_a_run_of_its_group_has_its_lease(site: &Site) {
-    let inner = nested(site, "-- sh -c 'echo inner $TOKENRUN_SESSION; exit 7'");
+    let report = site.file("inner.json");
+    let rest = format!(
+        "--report {} -- sh -c 'echo inner $TOKENRUN_SESSION; exit 7'",
+        report.display()
+    );
+    let inner = nested(site, &rest);
     let script = format!("echo outer $TOKENRUN_SESSION; {inner}; echo $?");
     let ended = site.run("node-a").script(&script).end().with_code(0);
     let words: Vec<&str> = ended.stdout.split_whitespace().collect();
@@ -24,6 +29,10 @@ fn a_run_inside_of_a_run_of_its_group_has_its_lease(site: &Site) {
     assert_eq!(words[1], words[3]);
     let history = site.verb(&["history", "--json"]).end().with_code(0).json();
     assert_eq!(history.as_array().unwrap().len(), 1);
+    let report = std::fs::read_to_string(report).unwrap();
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    assert_eq!(report["outcome"], "failed");
+    assert_eq!(report["recorded"], serde_json::Value::Null);
 }
 
 fn a_session_that_leaked_is_no_way_in(site: &Site) {
