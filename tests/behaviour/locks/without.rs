@@ -129,7 +129,7 @@ fn a_lock_file_that_may_not_be_opened_proves_nothing() {
 
     // Nor can it take locks of its own there; it runs without.
     if is_root() {
-        for name in ["tokens.db", "tokens.db-wal", "tokens.db-shm"] {
+        for name in ["", "tokens.db", "tokens.db-wal", "tokens.db-shm"] {
             chown(state.join(name), Some(65_534), Some(65_534)).unwrap();
         }
     }
