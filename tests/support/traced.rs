@@ -8,7 +8,7 @@ use std::thread;
 
 use nix::libc;
 use nix::sys::ptrace::{self, Options};
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::Pid;
 
 use super::{Ended, Line, Store};
@@ -47,6 +47,11 @@ pub(crate) fn calls(
     (calls, run.end())
 }
 
+/// Looks for the next event, which stays.
+const LOOK: WaitPidFlag = WaitPidFlag::WEXITED
+    .union(WaitPidFlag::WSTOPPED)
+    .union(WaitPidFlag::WNOWAIT);
+
 /// Until each of its threads exits; the process is its parent's to wait for.
 fn follow(process: Pid) -> Vec<Call> {
     // Of this thread's children only: other tests have children too.
@@ -54,7 +59,13 @@ fn follow(process: Pid) -> Vec<Call> {
     let mut threads = BTreeSet::from([process.as_raw()]);
     let mut calls = Vec::new();
     while !threads.is_empty() {
-        match waitpid(None, Some(of_mine)).unwrap() {
+        let next = waitid(Id::All, of_mine | LOOK).unwrap();
+        if let WaitStatus::Exited(of, _) | WaitStatus::Signaled(of, ..) = next
+            && of == process
+        {
+            break;
+        }
+        match waitpid(next.pid(), Some(of_mine)).unwrap() {
             WaitStatus::PtraceSyscall(thread) => {
                 calls.extend(call(thread));
                 go_on(thread, None);
@@ -71,6 +82,10 @@ fn follow(process: Pid) -> Vec<Call> {
             }
             WaitStatus::PtraceEvent(thread, ..) => go_on(thread, None),
             WaitStatus::Stopped(thread, signal) => go_on(thread, Some(signal)),
+            // A thread that dies with its process may not stop before.
+            WaitStatus::Exited(thread, _) | WaitStatus::Signaled(thread, ..) => {
+                threads.remove(&thread.as_raw());
+            }
             other => panic!("{other:?}"),
         }
     }
