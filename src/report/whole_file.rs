@@ -16,8 +16,8 @@ const MODE: u32 = 0o666;
 
 /// Replaces a file, or makes it. `mark` is what no other process has in the name of its temporary
 /// file, which lies beside it. An existing special file (a device, a pipe) is written to, never
-/// replaced, and so is the file behind this process's standard output or error. A symbolic link stays: the file that it names is replaced. One of another user is not
-/// followed.
+/// replaced, and so is the file behind this process's standard output or error. A symbolic link stays:
+/// the file that it names is replaced. One of another user is not followed.
 ///
 /// # Errors
 /// If the file or its directory can't be written.

@@ -3,8 +3,9 @@
 
 use std::ffi::CStr;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read as _};
 use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use nix::libc;
@@ -140,6 +141,30 @@ pub fn open_plainly(path: impl Arg) -> io::Result<File> {
     Ok(openat(CWD, path, flags, Mode::empty())?.into())
 }
 
+/// The size limit of a file of settings, in bytes: the certificates of all authorities that systems trust take a
+/// quarter of a mebibyte.
+const LONGEST: u64 = 8 << 20;
+
+/// Reads a regular file of 8 MiB at most. A pipe would be waited for, and a device may have no end.
+///
+/// # Errors
+/// Those of open(2) and read(2); the file is no regular one, or longer.
+pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
+    let file = File::options()
+        .read(true)
+        .custom_flags(NO_WAIT)
+        .open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    let mut bytes = Vec::new();
+    let read = file.take(LONGEST + 1).read_to_end(&mut bytes)?;
+    match read as u64 > LONGEST {
+        true => Err(io::Error::other("it is longer than 8 MiB")),
+        false => Ok(bytes),
+    }
+}
+
 /// A symbolic link at the end of the path is an error.
 pub const NO_FOLLOW: i32 = libc::O_NOFOLLOW;
 
@@ -171,6 +196,20 @@ mod tests {
     use std::io::Write as _;
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
     use std::time::SystemTime;
+
+    #[test]
+    fn no_pipe_device_or_endless_file_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let [pipe, long, whole] = ["pipe", "long", "whole"].map(|it| folder.path().join(it));
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let file = File::create(&long).unwrap();
+        file.set_len(LONGEST + 1).unwrap();
+        fs::write(&whole, "text").unwrap();
+        for bad in [&pipe, Path::new("/dev/zero"), &long, folder.path()] {
+            assert!(read_regular(bad).is_err(), "{}", bad.display());
+        }
+        assert_eq!(read_regular(&whole).unwrap(), b"text");
+    }
 
     #[test]
     fn it_says_what_stat_says() {

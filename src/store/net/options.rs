@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use super::address::BadAddress;
+use crate::sys::file::read_regular;
 use crate::sys::user;
 
 /// An error in a connection string, a variable or a file that belongs to it. It never repeats a
@@ -116,11 +117,7 @@ impl Environment for ProcessEnvironment {
     }
 
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        // A pipe would be waited for.
-        if std::fs::metadata(path)?.is_file() {
-            return std::fs::read(path);
-        }
-        Err(io::Error::other("it is no regular file"))
+        read_regular(path)
     }
 
     fn status(&self, path: &Path) -> Option<Status> {

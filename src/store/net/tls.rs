@@ -1,9 +1,7 @@
 //! TLS with rules of verification that differ from rustls's own: a chain without the host's name, or
 //! nothing, can be verified, as database clients do.
 
-use std::fs::File;
-use std::io::{self, Read as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -19,11 +17,7 @@ use rustls::{
     RootCertStore, SignatureScheme,
 };
 
-use crate::sys::file::NO_WAIT;
-
-/// The size limit of a file of certificates, in bytes: those of all authorities that systems trust take a quarter of
-/// a mebibyte.
-const LONGEST: u64 = 8 << 20;
+use crate::sys::file::read_regular;
 
 /// Where the certificates of trusted authorities are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -200,7 +194,7 @@ pub(in crate::store) fn config(tls: &Tls) -> Result<ClientConfig, String> {
             let failed = |what: &dyn std::fmt::Display| {
                 format!("the private key {} can't be used: {what}", key.display())
             };
-            let secret = contents(key).map_err(|error| failed(&error))?;
+            let secret = read_regular(key).map_err(|error| failed(&error))?;
             let secret = PrivateKeyDer::from_pem_slice(&secret).map_err(|error| failed(&error))?;
             builder
                 .with_client_auth_cert(own, secret)
@@ -219,23 +213,6 @@ fn is_of_an_authority(why: &OtherError) -> bool {
     why.0.downcast_ref() == Some(&webpki::Error::CaUsedAsEndEntity)
 }
 
-/// The bytes of a file. A pipe would be waited for, and a device may have no end.
-fn contents(path: &Path) -> io::Result<Vec<u8>> {
-    let file = File::options()
-        .read(true)
-        .custom_flags(NO_WAIT)
-        .open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is no regular file"));
-    }
-    let mut bytes = Vec::new();
-    let read = file.take(LONGEST + 1).read_to_end(&mut bytes)?;
-    match read as u64 > LONGEST {
-        true => Err(io::Error::other("it is longer than 8 MiB")),
-        false => Ok(bytes),
-    }
-}
-
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let failed = |what: &dyn std::fmt::Display| {
         format!(
@@ -243,7 +220,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
             path.display()
         )
     };
-    let text = contents(path).map_err(|error| failed(&error))?;
+    let text = read_regular(path).map_err(|error| failed(&error))?;
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
     let found = found.map_err(|error| failed(&error))?;
     if found.is_empty() {
@@ -359,20 +336,6 @@ mod tests {
             assert_eq!(is_certain(&error), certain, "{error}");
         }
         assert!(!is_certain(&io::ErrorKind::UnexpectedEof.into()));
-    }
-
-    #[test]
-    fn no_pipe_device_or_endless_file_is_read() {
-        let folder = tempfile::tempdir().unwrap();
-        let [pipe, long, whole] = ["pipe", "long", "whole"].map(|it| folder.path().join(it));
-        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
-        let file = File::create(&long).unwrap();
-        file.set_len(LONGEST + 1).unwrap();
-        std::fs::write(&whole, "text").unwrap();
-        for bad in [&pipe, Path::new("/dev/zero"), &long, folder.path()] {
-            assert!(contents(bad).is_err(), "{}", bad.display());
-        }
-        assert_eq!(contents(&whole).unwrap(), b"text");
     }
 
     #[test]

@@ -327,7 +327,7 @@ fn a_client_with_much_more_time_takes_over_a_member_that_joins() {
     }
     assert_eq!(enter(1, 3, 300_000), Did::Done);
     assert_eq!(enter(2, 4, 600_001), Did::Done);
-    // Its generation is over, and its time.
+    // The first client has no more time than the second, and its generation is over.
     assert_eq!(enter(1, 3, 600_001), Did::Refused);
     assert_eq!(enter(1, 5, 600_001), Did::Refused);
 }
