@@ -47,7 +47,10 @@ fn options() -> Options {
             "--skip" => options.skip.push(value()),
             "--since" => options.files.extend(changed_since(&value())),
             "--sample" => options.sample = value().parse().expect("a number"),
-            path => options.files.extend(sources(Path::new(path))),
+            path => {
+                assert!(Path::new(path).exists(), "{path} does not exist");
+                options.files.extend(sources(Path::new(path)));
+            }
         }
     }
     options.files.sort();
