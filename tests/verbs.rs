@@ -139,6 +139,8 @@ mod fields;
 mod foreign;
 #[path = "verbs/forgetting.rs"]
 mod forgetting;
+#[path = "verbs/garbled.rs"]
+mod garbled;
 #[path = "verbs/hold.rs"]
 mod hold;
 #[path = "verbs/listings.rs"]

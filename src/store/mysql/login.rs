@@ -73,6 +73,21 @@ fn unable(what: impl Into<String>) -> Fault {
     Fault::Said(Said::Login(what.into()))
 }
 
+/// The server's first packet.
+///
+/// Its parser takes the nonce's length for a signed number and subtracts from it, which panics at the lowest ones where
+/// overflows are checked.
+fn greeting(packet: &[u8]) -> std::io::Result<HandshakePacket<'_>> {
+    // The length is 20 bytes behind the end of the server's version, which begins at 1.
+    let end = packet.iter().skip(1).position(|byte| *byte == 0);
+    let length = end.and_then(|end| packet.get(1 + end + 1 + 20));
+    if length.is_some_and(|length| i8::try_from(*length).is_err()) {
+        let what = "the length of its nonce is none";
+        return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, what));
+    }
+    HandshakePacket::deserialize((), &mut ParseBuf(packet))
+}
+
 /// Logs in over a stream.
 pub(super) async fn log_in(
     settings: &Settings,
@@ -84,7 +99,7 @@ pub(super) async fn log_in(
     if packet.first() == Some(&0xff) {
         return Err(refusal(&packet));
     }
-    let hello = HandshakePacket::deserialize((), &mut ParseBuf(&packet)).map_err(io)?;
+    let hello = greeting(&packet).map_err(io)?;
     let (offered, session) = (hello.capabilities(), hello.connection_id());
     let mut nonce = hello.nonce();
     nonce.resize(20, 0);
@@ -268,5 +283,53 @@ impl Login<'_> {
             }
         }
         Err(Fault::nonsense("a login without an end"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mysql_common::constants::StatusFlags;
+    use mysql_common::proto::MySerialize as _;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::mutated::mutated;
+
+    fn any_greeting() -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let plugin = Some(&b"caching_sha2_password"[..]);
+        let can = Can::CLIENT_PLUGIN_AUTH | Can::CLIENT_SECURE_CONNECTION | Can::CLIENT_PROTOCOL_41;
+        HandshakePacket::new(
+            10,
+            &b"11.4.2-MariaDB"[..],
+            7,
+            [1; 8],
+            Some(&[2; 13][..]),
+            can,
+            45,
+            StatusFlags::empty(),
+            plugin,
+        )
+        .serialize(&mut bytes);
+        bytes
+    }
+
+    #[test]
+    fn a_greeting_is_read_and_a_length_that_is_none_is_refused() {
+        let mut bytes = any_greeting();
+        let hello = greeting(&bytes).unwrap();
+        assert_eq!((hello.connection_id(), hello.nonce().len()), (7, 20));
+        bytes[1 + 15 + 20] = 0x80;
+        let refused = greeting(&bytes).unwrap_err();
+        assert_eq!(refused.to_string(), "the length of its nonce is none");
+    }
+
+    proptest! {
+        #[test]
+        fn no_greeting_panics(bytes in mutated(&any_greeting())) {
+            if let Ok(hello) = greeting(&bytes) {
+                let _ = (hello.nonce(), hello.auth_plugin(), hello.capabilities());
+            }
+        }
     }
 }
