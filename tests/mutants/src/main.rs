@@ -6,12 +6,14 @@
 //! in `tests/mutants/equivalent.txt` is explained: it changes nothing. More than 2 % of others is a failure.
 //!
 //! `--since COMMIT` takes the files under `src` that have changed since then. `--tests PREFIX` and `--skip PREFIX` choose the
-//! tests; `--sample N` takes every Nth mutant.
+//! tests; `--sample N` takes every Nth mutant. `--suite behaviour` adds the tests of a suite that runs the program (as root:
+//! each test gets namespaces of its own, so that nothing outlives it).
 
 mod instrument;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Mutex;
@@ -24,11 +26,15 @@ use instrument::{Mutant, instrument};
 const COPY: &str = "target/mutants/project";
 
 /// Most tests of one mutant take no longer together.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(100);
+
+/// Where the program under test finds its switch if a test of a suite clears the environment (switch.rs.txt).
+const SWITCH: &str = "/run/mutants";
 
 #[derive(Default)]
 struct Options {
     files: Vec<PathBuf>,
+    suites: Vec<String>,
     tests: Vec<String>,
     skip: Vec<String>,
     sample: usize,
@@ -43,6 +49,7 @@ fn options() -> Options {
     while let Some(word) = words.next() {
         let mut value = || words.next().expect("a value");
         match word.as_str() {
+            "--suite" => options.suites.push(value()),
             "--tests" => options.tests.push(value()),
             "--skip" => options.skip.push(value()),
             "--since" => options.files.extend(changed_since(&value())),
@@ -61,7 +68,14 @@ fn options() -> Options {
 /// The product's files that have changed since this commit.
 fn changed_since(commit: &str) -> Vec<PathBuf> {
     let output = Command::new("git")
-        .args(["diff", "--name-only", "--diff-filter=d", commit, "--", "src"])
+        .args([
+            "diff",
+            "--name-only",
+            "--diff-filter=d",
+            commit,
+            "--",
+            "src",
+        ])
         .output()
         .expect("git runs");
     assert!(output.status.success(), "git knows {commit}");
@@ -129,16 +143,19 @@ fn write(files: &[PathBuf], without: &[usize]) -> Vec<Mutant> {
     all
 }
 
-/// Builds the unit tests; or the numbers of mutants that do not compile.
-fn build() -> Result<PathBuf, BTreeSet<usize>> {
+/// A program with tests.
+struct Program {
+    path: PathBuf,
+    /// True if its tests run the product's program.
+    is_suite: bool,
+}
+
+/// Builds the unit tests and the suites; or the numbers of mutants that do not compile.
+fn build(suites: &[String]) -> Result<Vec<Program>, BTreeSet<usize>> {
     let output = Command::new("cargo")
-        .args([
-            "test",
-            "--lib",
-            "--no-run",
-            "--locked",
-            "--message-format=json",
-        ])
+        .args(["test", "--no-run", "--locked", "--message-format=json"])
+        .arg("--lib")
+        .args(suites.iter().flat_map(|name| ["--test", name]))
         .current_dir(COPY)
         .env("RUSTFLAGS", "--cap-lints allow")
         .env("CARGO_TARGET_DIR", "../target")
@@ -149,25 +166,29 @@ fn build() -> Result<PathBuf, BTreeSet<usize>> {
     let messages = text
         .lines()
         .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-    let (mut program, mut bad) = (None, BTreeSet::new());
+    let (mut programs, mut bad) = (Vec::new(), BTreeSet::new());
     for message in messages {
-        if message["target"]["kind"][0] == "lib" && message["executable"].is_string() {
-            program = message["executable"].as_str().map(PathBuf::from);
+        let kind = message["target"]["kind"][0].as_str();
+        if let Some(path) = message["executable"].as_str()
+            && (kind == Some("lib") || kind == Some("test"))
+        {
+            programs.push(Program {
+                path: path.into(),
+                is_suite: kind == Some("test"),
+            });
         }
         if message["message"]["level"] == "error" {
             bad.extend(blamed(&message["message"]));
         }
     }
-    match (output.status.success(), program) {
-        (true, Some(program)) => Ok(program),
-        _ => {
-            assert!(
-                !bad.is_empty(),
-                "the build fails, and no mutant is to blame"
-            );
-            Err(bad)
-        }
+    if output.status.success() {
+        return Ok(programs);
     }
+    assert!(
+        !bad.is_empty(),
+        "the build fails, and no mutant is to blame"
+    );
+    Err(bad)
 }
 
 /// The mutants nearest to an error.
@@ -201,53 +222,104 @@ fn numbers(text: &str) -> BTreeSet<usize> {
     calls.filter_map(number).collect()
 }
 
-/// The test's status: `None` if it hangs.
-fn run(program: &Path, test: &str, limit: Duration, variable: (&str, &str)) -> Option<bool> {
-    let mut child = Command::new(program)
-        .args(["--exact", test, "--test-threads=1", "-q"])
-        .current_dir(COPY)
-        .env(variable.0, variable.1)
-        .env("RUST_BACKTRACE", "0")
-        .env("PROPTEST_CASES", "64")
-        .env("PROPTEST_FAILURE_PERSISTENCE", "off")
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("the test runs");
-    let begun = Instant::now();
-    let mut pause = Duration::from_millis(1);
-    while begun.elapsed() < limit {
-        if let Ok(Some(status)) = child.try_wait() {
-            return Some(status.success());
+/// A test and its program.
+struct Test<'a> {
+    program: &'a Program,
+    name: String,
+    /// How many mutants it has ended.
+    kills: AtomicUsize,
+}
+
+/// What a test has to switch on: nothing, but it writes what it reaches to this file; or one mutant.
+enum Switch<'a> {
+    Trace(&'a Path),
+    On(usize),
+}
+
+impl Test<'_> {
+    /// The command that runs the test alone.
+    fn command(&self, switch: &Switch<'_>) -> Command {
+        let mut command = match self.program.is_suite {
+            true => Command::new("unshare"),
+            false => Command::new(&self.program.path),
+        };
+        if self.program.is_suite {
+            let files = match switch {
+                Switch::Trace(path) => format!("ln -s {} trace", path.display()),
+                Switch::On(number) => format!("echo {number} > on"),
+            };
+            let script = format!(
+                "mount -t tmpfs mutants {SWITCH} && (cd {SWITCH} && {files}) && exec \"$@\""
+            );
+            command
+                .args(["--mount", "--pid", "--fork", "--kill-child", "--mount-proc"])
+                .args(["sh", "-c", &script, "sh"])
+                .arg(&self.program.path);
         }
-        std::thread::sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(50));
+        command.args(["--exact", &self.name, "--test-threads=1", "-q"]);
+        match switch {
+            Switch::Trace(path) => command.env("MUTANT_TRACE", path),
+            Switch::On(number) => command.env("MUTANT", number.to_string()),
+        };
+        command
     }
-    let _ = child.kill();
-    let _ = child.wait();
-    None
+
+    /// The test's status: `None` if it hangs.
+    fn run(&self, limit: Duration, switch: &Switch<'_>) -> Option<bool> {
+        let mut child = self
+            .command(switch)
+            .current_dir(COPY)
+            .env("RUST_BACKTRACE", "0")
+            .env("PROPTEST_CASES", "64")
+            .env("PROPTEST_FAILURE_PERSISTENCE", "off")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the test runs");
+        let begun = Instant::now();
+        let mut pause = Duration::from_millis(1);
+        while begun.elapsed() < limit {
+            if let Ok(Some(status)) = child.try_wait() {
+                return Some(status.success());
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(50));
+        }
+        let _ = child.kill();
+        let _ = child.wait();
+        None
+    }
 }
 
-fn tests(program: &Path, options: &Options) -> Vec<String> {
-    let listed = Command::new(program)
-        .arg("--list")
-        .current_dir(COPY)
-        .output();
-    let listed = listed.expect("the tests are listed").stdout;
-    let text = String::from_utf8_lossy(&listed).into_owned();
-    let names = text.lines().filter_map(|line| line.strip_suffix(": test"));
-    let wanted = |name: &&str| {
-        let begins = |these: &[String]| these.iter().any(|it| name.starts_with(it.as_str()));
-        (options.tests.is_empty() || begins(&options.tests)) && !begins(&options.skip)
-    };
-    names.filter(wanted).map(str::to_owned).collect()
+fn tests<'a>(programs: &'a [Program], options: &Options) -> Vec<Test<'a>> {
+    let mut tests = Vec::new();
+    for program in programs {
+        let listed = Command::new(&program.path)
+            .arg("--list")
+            .current_dir(COPY)
+            .output();
+        let listed = listed.expect("the tests are listed").stdout;
+        let text = String::from_utf8_lossy(&listed).into_owned();
+        let names = text.lines().filter_map(|line| line.strip_suffix(": test"));
+        let wanted = |name: &&str| {
+            let begins = |these: &[String]| these.iter().any(|it| name.starts_with(it.as_str()));
+            (options.tests.is_empty() || begins(&options.tests)) && !begins(&options.skip)
+        };
+        tests.extend(names.filter(wanted).map(|name| Test {
+            program,
+            name: name.to_owned(),
+            kills: AtomicUsize::new(0),
+        }));
+    }
+    tests
 }
 
-/// Carries out work on all processors, item by item.
-fn in_parallel<'a, T: Sync>(items: &'a [T], work: impl Fn(&'a T) + Sync) {
+/// Carries out work on all processors, item by item; three items on each if most of the work is waiting.
+fn in_parallel<'a, T: Sync>(items: &'a [T], is_waiting: bool, work: impl Fn(&'a T) + Sync) {
     let next = AtomicUsize::new(0);
-    let threads = std::thread::available_parallelism().map_or(2, usize::from);
+    let processors = std::thread::available_parallelism().map_or(2, usize::from);
+    let threads = processors * if is_waiting { 3 } else { 1 };
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
@@ -259,44 +331,56 @@ fn in_parallel<'a, T: Sync>(items: &'a [T], work: impl Fn(&'a T) + Sync) {
     });
 }
 
-/// The tests that reach each mutant, each with its time.
-fn reach(program: &Path, tests: &[String]) -> HashMap<usize, Vec<(Duration, String)>> {
-    let reached: Mutex<HashMap<usize, Vec<(Duration, String)>>> = Mutex::default();
-    in_parallel(tests, |test| {
-        let trace = std::env::temp_dir().join(format!("mutants-{}", test.replace("::", "-")));
-        let _ = fs::remove_file(&trace);
+/// A test that reaches a mutant, with its time.
+type Reaching<'a> = (Duration, &'a Test<'a>);
+
+/// The tests that reach each mutant, the quick ones first.
+fn reach<'a>(tests: &'a [Test<'a>], is_waiting: bool) -> HashMap<usize, Vec<Reaching<'a>>> {
+    let reached: Mutex<HashMap<usize, Vec<Reaching<'a>>>> = Mutex::default();
+    in_parallel(tests, is_waiting, |test| {
+        let trace = std::env::temp_dir().join(format!("mutants-{}", test.name.replace("::", "-")));
+        fs::write(&trace, "").expect("a file for the trace");
+        // Tests run the program as other users, too.
+        let all = fs::Permissions::from_mode(0o666);
+        fs::set_permissions(&trace, all).expect("the file is ours");
         let begun = Instant::now();
-        let path = trace.display().to_string();
-        let passed = run(program, test, PATIENCE, ("MUTANT_TRACE", &path));
+        let passed = test.run(PATIENCE, &Switch::Trace(&trace));
         let took = begun.elapsed();
         let text = fs::read_to_string(&trace).unwrap_or_default();
         let _ = fs::remove_file(&trace);
         if passed != Some(true) {
-            eprintln!("left out: {test} does not pass within {PATIENCE:?}");
+            let name = &test.name;
+            eprintln!("left out: {name} does not pass within {PATIENCE:?}");
             return;
         }
         let mut reached = reached.lock().expect("no panic");
-        for number in text.lines().filter_map(|line| line.parse().ok()) {
-            reached
-                .entry(number)
-                .or_default()
-                .push((took, test.clone()));
+        let numbers: BTreeSet<usize> = text.lines().filter_map(|line| line.parse().ok()).collect();
+        for number in numbers {
+            reached.entry(number).or_default().push((took, test));
         }
     });
     let mut reached = reached.into_inner().expect("no panic");
-    reached.values_mut().for_each(|tests| tests.sort());
+    let tests = reached.values_mut();
+    tests.for_each(|tests| tests.sort_by_key(|(took, _)| *took));
     reached
 }
 
-/// True if one of these tests fails or hangs.
-fn is_killed(program: &Path, number: usize, tests: &[(Duration, String)]) -> bool {
+/// True if one of these tests fails or hangs. Those come first that have ended many mutants in a short time.
+fn is_killed(number: usize, tests: &[Reaching<'_>]) -> bool {
+    let promise = |(took, test): &&Reaching<'_>| {
+        let kills = u32::try_from(test.kills.load(Ordering::Relaxed)).unwrap_or(u32::MAX);
+        *took / kills.saturating_add(1)
+    };
+    let mut tests: Vec<&Reaching<'_>> = tests.iter().collect();
+    tests.sort_by_cached_key(promise);
     let mut spent = Duration::ZERO;
     for (took, test) in tests {
         if spent > PATIENCE {
             break;
         }
         let limit = *took * 10 + Duration::from_secs(5);
-        if run(program, test, limit, ("MUTANT", &number.to_string())) != Some(true) {
+        if test.run(limit, &Switch::On(number)) != Some(true) {
+            test.kills.fetch_add(1, Ordering::Relaxed);
             return true;
         }
         spent += *took;
@@ -316,27 +400,31 @@ fn main() -> ExitCode {
     }
     copy();
     let mut without: Vec<usize> = Vec::new();
-    let (program, mutants) = loop {
+    let (programs, mutants) = loop {
         let mutants = write(&options.files, &without);
         eprintln!(
             "{} mutants; {} do not compile",
             mutants.len(),
             without.len()
         );
-        match build() {
-            Ok(program) => break (program, mutants),
+        match build(&options.suites) {
+            Ok(programs) => break (programs, mutants),
             Err(bad) => without.extend(bad),
         }
     };
     let mutants: Vec<Mutant> = mutants.into_iter().step_by(options.sample).collect();
-    let tests = tests(&program, &options);
-    let reached = reach(&program, &tests);
+    let is_waiting = !options.suites.is_empty();
+    if is_waiting {
+        fs::create_dir_all(SWITCH).expect("root makes a folder for the switch");
+    }
+    let tests = tests(&programs, &options);
+    let reached = reach(&tests, is_waiting);
     eprintln!("{} tests reach {} mutants", tests.len(), reached.len());
     let survivors: Mutex<Vec<(&Mutant, bool)>> = Mutex::default();
     let done = AtomicUsize::new(0);
-    in_parallel(&mutants, |mutant| {
+    in_parallel(&mutants, is_waiting, |mutant| {
         let tests = reached.get(&mutant.number);
-        if !tests.is_some_and(|tests| is_killed(&program, mutant.number, tests)) {
+        if !tests.is_some_and(|tests| is_killed(mutant.number, tests)) {
             survivors
                 .lock()
                 .expect("no panic")
