@@ -270,15 +270,40 @@ fn decoded<A: Message + Default>(bytes: &[u8]) -> Result<A, Fault> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::messages::{TxnResponse, WatchRequest};
+    use super::super::messages::{
+        Header, KeyValue, RangeResponse, Response, ResponseOp, TxnResponse, WatchRequest,
+    };
     use super::*;
+    use crate::mutated::mutated;
+
+    /// What a transaction that read a key is answered.
+    fn answer() -> TxnResponse {
+        let read = RangeResponse {
+            kvs: vec![KeyValue {
+                key: b"tokens/nightly".into(),
+                create_revision: 300,
+                mod_revision: 301,
+                value: b"{}".into(),
+            }],
+            ..RangeResponse::default()
+        };
+        TxnResponse {
+            header: Some(Header {
+                cluster_id: u64::MAX,
+                member_id: 1,
+                revision: 301,
+                raft_term: 2,
+            }),
+            succeeded: true,
+            responses: vec![ResponseOp {
+                response: Some(Response::Range(read)),
+            }],
+        }
+    }
 
     #[test]
     fn a_message_is_read_as_it_was_framed() {
-        let sent = TxnResponse {
-            succeeded: true,
-            ..TxnResponse::default()
-        };
+        let sent = answer();
         let bytes = framed(&sent);
         assert_eq!(decoded::<TxnResponse>(&bytes).unwrap(), sent);
         for cut in 0..bytes.len() {
@@ -288,9 +313,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _ = decoded::<TxnResponse>(&bytes);
-            let _ = decoded::<WatchRequest>(&bytes);
+        fn no_bytes_panic(
+            bytes in mutated(&framed(&answer())),
+            any in prop::collection::vec(any::<u8>(), 0..200),
+        ) {
+            for bytes in [bytes, any] {
+                let _ = decoded::<TxnResponse>(&bytes);
+                let _ = decoded::<WatchRequest>(&bytes);
+            }
         }
     }
 }
