@@ -11,6 +11,9 @@ mod etcd_server;
 #[path = "../src/store/mysql/test_server.rs"]
 #[allow(dead_code)]
 mod mysql_server;
+#[path = "postgres/proxy.rs"]
+#[allow(dead_code)]
+mod proxy;
 #[path = "../src/store/redis/test_server.rs"]
 #[allow(dead_code)]
 mod redis_server;

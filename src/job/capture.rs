@@ -205,6 +205,18 @@ mod tests {
     }
 
     #[test]
+    fn what_comes_before_the_end_is_caught_even_if_the_thread_sees_the_end_first() {
+        let (outlet, inlet) = Outlet::pair().unwrap();
+        let mut inlet = File::from(inlet);
+        let end = EventFlag::new().unwrap();
+        end.notify().unwrap();
+        inlet.write_all(&[b'x'; 60_000]).unwrap();
+        let captured = caught(outlet, Tail::new(100_000), &end);
+        assert_eq!(captured.printed, 60_000);
+        assert_eq!(captured.last.len(), 60_000);
+    }
+
+    #[test]
     fn one_that_goes_on_printing_does_not_delay_the_end() {
         let (capturing, mut inlet) = capturing(1_024);
         let printer = thread::spawn(move || while inlet.write_all(&[b'x'; 4_096]).is_ok() {});

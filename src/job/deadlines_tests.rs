@@ -33,11 +33,11 @@ fn a_deadline_that_passes_is_a_term_and_then_a_kill() {
     assert_eq!(all_due(&mut watch, 19), []);
     assert_eq!(watch.next(), Some(at(20)));
     assert_eq!(all_due(&mut watch, 20), [Due::Expired, Due::Term]);
+    assert!(watch.is_thorough());
     assert_eq!(watch.next(), Some(at(30)));
     assert_eq!(all_due(&mut watch, 29), []);
     assert_eq!(all_due(&mut watch, 30), [Due::Kill]);
     assert_eq!(all_due(&mut watch, 31), [Due::Kill]);
-    assert!(watch.is_thorough());
 }
 
 #[test]
@@ -123,6 +123,15 @@ fn without_a_supervisor_the_grace_ends_at_the_deadline() {
     nested.abandon(at(18), GRACE);
     assert_eq!(all_due(&mut nested, 18), [Due::Term]);
     assert_eq!(nested.next(), Some(at(28)));
+}
+
+#[test]
+fn leftovers_are_killed_after_their_grace() {
+    let mut watch = Deadlines::new(None);
+    assert!(watch.end_leftovers(at(10), GRACE));
+    assert_eq!(all_due(&mut watch, 10), [Due::Term]);
+    assert_eq!(all_due(&mut watch, 19), []);
+    assert_eq!(all_due(&mut watch, 20), [Due::Kill]);
 }
 
 #[test]

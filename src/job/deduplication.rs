@@ -148,9 +148,12 @@ mod tests {
         deduplication.pass(at(0), 10);
         deduplication.hear(at(0), 12);
         assert_eq!(deduplication.due(at(20)), [10]);
+        // One to the group that the job's process keeps.
+        deduplication.hear(at(20), 3);
         deduplication.settle(at(21), &[15, 10, 12]);
         assert_eq!(deduplication.due(at(21)), [15, 10]);
         deduplication.pass(at(22), 12);
+        deduplication.pass(at(22), 3);
         assert_eq!(deduplication.due(at(42)), [12]);
         assert_eq!(deduplication.next(), None);
     }
@@ -170,5 +173,9 @@ mod tests {
         deduplication.hear(at(0), 15);
         deduplication.pass(at(2_000), 15);
         assert_eq!(deduplication.due(at(2_020)), [15]);
+        for second in 3..100 {
+            deduplication.hear(at(second * 1_000), 15);
+        }
+        assert_eq!(deduplication.copies.len(), 2, "of the last two seconds");
     }
 }

@@ -13,6 +13,9 @@ use nix::sys::socket::{setsockopt, sockopt};
 /// How often a connection that is quiet looks what the test wants.
 const LOOK: Duration = Duration::from_millis(10);
 
+/// Changes a part of the answers. False ends the connection behind it.
+type Change = dyn Fn(&mut Vec<u8>) -> bool + Send + Sync;
+
 #[derive(Default)]
 struct State {
     /// No requests are passed on, without any error.
@@ -25,6 +28,7 @@ struct State {
     generation: AtomicUsize,
     accepted: AtomicUsize,
     open: AtomicUsize,
+    change: Option<Box<Change>>,
 }
 
 /// Listens on a port of its own, and passes everything on to another.
@@ -36,9 +40,29 @@ pub(crate) struct Proxy {
 impl Proxy {
     /// It lasts as long as the process of the tests.
     pub(crate) fn to(target: u16) -> Self {
+        Self::with(target, State::default())
+    }
+
+    /// One that changes the answers.
+    #[allow(dead_code)] // not every program of tests has use for it
+    pub(crate) fn changing(
+        target: u16,
+        change: impl Fn(&mut Vec<u8>) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        let change = Some(Box::new(change) as Box<Change>);
+        Self::with(
+            target,
+            State {
+                change,
+                ..State::default()
+            },
+        )
+    }
+
+    fn with(target: u16, state: State) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let state = Arc::new(State::default());
+        let state = Arc::new(state);
         state.target.store(target, SeqCst);
         let shared = Arc::clone(&state);
         thread::spawn(move || {
@@ -128,8 +152,10 @@ impl Pump {
             if is_open {
                 is_open = match self.from.read(&mut buffer) {
                     Ok(count) => {
-                        kept.extend_from_slice(&buffer[..count]);
-                        count > 0
+                        let mut part = buffer[..count].to_vec();
+                        let goes_on = count > 0 && self.change(&mut part);
+                        kept.append(&mut part);
+                        goes_on
                     }
                     Err(error) => {
                         matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
@@ -150,6 +176,12 @@ impl Pump {
         }
         let _ = self.to.write_all(&kept);
         let _ = self.to.shutdown(Shutdown::Both);
+    }
+
+    /// False if the connection ends behind this part.
+    fn change(&self, part: &mut Vec<u8>) -> bool {
+        let change = self.state.change.as_ref().filter(|_| !self.is_of_requests);
+        change.is_none_or(|change| change(part))
     }
 
     fn keeps(&self) -> bool {

@@ -1,13 +1,12 @@
 //! Replies that a network or a server has garbled: no panic, no hang, no memory without bound, and a job that ran is
 //! never called one that did not.
 
-use std::io::{Read as _, Write as _};
-use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::proxy::Proxy;
 use crate::redis_server::{Quorum, Server as RedisServer};
 use crate::server::Server;
 use crate::site::Site;
@@ -85,76 +84,46 @@ impl Change {
         };
         Self { at, kind }
     }
+
+    /// Changes a part of the replies, of which the first byte has this number. Returns false if the part is the last.
+    fn apply(self, part: &mut Vec<u8>, first: usize) -> bool {
+        let Some(at) = self.at.checked_sub(first).filter(|at| *at < part.len()) else {
+            return true;
+        };
+        match self.kind {
+            Kind::Becomes(byte) => part[at] = byte,
+            Kind::IsLeftOut => drop(part.remove(at)),
+            Kind::ComesTwice => part.insert(at, part[at]),
+            Kind::IsTheLast => part.truncate(at + 1),
+        }
+        !matches!(self.kind, Kind::IsTheLast)
+    }
 }
 
-/// Passes on what clients and the servers of a store say, with one change to the replies.
-struct Relay {
+/// A store whose replies are changed once, and how many bytes of them came through.
+struct Garbled {
     url: String,
     passed: Arc<AtomicUsize>,
 }
 
-impl Relay {
-    /// One in front of each server that the URL names. It lasts as long as the process of the tests.
-    fn to(url: &str, change: Option<Change>) -> Self {
+impl Garbled {
+    /// With a proxy in front of each server that the URL names.
+    fn new(url: &str, change: Option<Change>) -> Self {
         let passed = Arc::new(AtomicUsize::new(0));
         let mut parts = url.split("127.0.0.1:");
         let mut url = parts.next().unwrap_or_default().to_owned();
         for part in parts {
             let end = part.find(|c: char| !c.is_ascii_digit());
             let (port, rest) = part.split_at(end.unwrap_or(part.len()));
-            let own = listen(port.parse().unwrap(), change, &passed);
-            url.push_str(&format!("127.0.0.1:{own}{rest}"));
+            let passed = Arc::clone(&passed);
+            let proxy = Proxy::changing(port.parse().unwrap(), move |part| {
+                let first = passed.fetch_add(part.len(), SeqCst);
+                change.is_none_or(|change| change.apply(part, first))
+            });
+            url.push_str(&format!("127.0.0.1:{}{rest}", proxy.port));
         }
         Self { url, passed }
     }
-}
-
-/// The port of a relay to this one.
-fn listen(target: u16, change: Option<Change>, passed: &Arc<AtomicUsize>) -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let passed = Arc::clone(passed);
-    thread::spawn(move || {
-        for client in listener.incoming() {
-            let client = client.unwrap();
-            let server = TcpStream::connect(("127.0.0.1", target)).unwrap();
-            let back = (server.try_clone().unwrap(), client.try_clone().unwrap());
-            let passed = Arc::clone(&passed);
-            thread::spawn(move || pass_on(client, server, || None));
-            thread::spawn(move || {
-                pass_on(back.0, back.1, || {
-                    let number = passed.fetch_add(1, SeqCst);
-                    change.filter(|it| it.at == number)
-                });
-            });
-        }
-    });
-    port
-}
-
-/// Until one side ends. The change is asked for before each byte.
-fn pass_on(mut from: TcpStream, mut to: TcpStream, mut change: impl FnMut() -> Option<Change>) {
-    let mut buffer = [0; 8192];
-    'all: while let Ok(count @ 1..) = from.read(&mut buffer) {
-        let mut out = Vec::with_capacity(count + 1);
-        for byte in &buffer[..count] {
-            match change().map(|it| it.kind) {
-                None => out.push(*byte),
-                Some(Kind::Becomes(other)) => out.push(other),
-                Some(Kind::IsLeftOut) => {}
-                Some(Kind::ComesTwice) => out.extend([*byte; 2]),
-                Some(Kind::IsTheLast) => {
-                    let _ = to.write_all(&out);
-                    break 'all;
-                }
-            }
-        }
-        if to.write_all(&out).is_err() {
-            break;
-        }
-    }
-    let _ = from.shutdown(Shutdown::Both);
-    let _ = to.shutdown(Shutdown::Both);
 }
 
 /// A job that leaves a file, and then what operators ask. Memory is bounded.
@@ -170,7 +139,7 @@ fn story(url: &str) {
     // A store that an operator has called new grants at once.
     let init = site.verb(&["init"]).end();
     assert!(matches!(init.code, Some(0 | 64)), "{init:?}");
-    let clean = Relay::to(url, None);
+    let clean = Garbled::new(url, None);
     for line in calls(&site, &clean.url, "clean") {
         line.end().with_code(0);
     }
@@ -202,9 +171,9 @@ const fn mixed(number: u64) -> u64 {
 }
 
 fn try_one(site: &Site, number: usize, change: Change) {
-    let relay = Relay::to(&site.url, Some(change));
+    let garbled = Garbled::new(&site.url, Some(change));
     let file = format!("garbled-{number}");
-    let [run, list] = calls(site, &relay.url, &file);
+    let [run, list] = calls(site, &garbled.url, &file);
     let end = |line: Line| {
         let ended = line.end();
         let told = format!("{change:?}: {ended:?}");

@@ -122,6 +122,8 @@ const FREE: Probed = Probed {
 mod tests {
     use super::super::take;
     use super::*;
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt as _;
     use std::path::PathBuf;
 
     fn make_old(path: &Path) {
@@ -179,6 +181,10 @@ mod tests {
         make_old(&mark);
         sweep_if_due(directory);
         assert!(!old.exists());
+        let old = dead(directory, 3);
+        make_old(&old);
+        sweep_if_due(directory);
+        assert!(old.exists(), "the mark is new again");
 
         let old = dead(directory, 2);
         make_old(&old);
@@ -224,6 +230,50 @@ mod tests {
         sweep_if_due(&directory);
         assert_eq!(fs::read(&victim).unwrap(), b"precious");
         assert!(old.exists());
+    }
+
+    #[test]
+    fn a_mark_that_another_program_may_have_put_there_stops_the_sweep() {
+        let spoil: [fn(&Path); 4] = [
+            |mark| fs::write(mark, "precious").unwrap(),
+            |mark| fs::set_permissions(mark, Permissions::from_mode(0o644)).unwrap(),
+            |mark| fs::hard_link(mark, mark.with_extension("more")).unwrap(),
+            |mark| {
+                fs::remove_file(mark).unwrap();
+                fs::create_dir(mark).unwrap();
+            },
+        ];
+        for (number, spoil) in spoil.into_iter().enumerate() {
+            let folder = tempfile::tempdir().unwrap();
+            let directory = folder.path();
+            sweep_if_due(directory);
+            let mark = directory.join(mark_name());
+            spoil(&mark);
+            let old = dead(directory, 1);
+            make_old(&old);
+            let long_ago = SystemTime::now() - 2 * AGE;
+            let mark = File::open(&mark).unwrap();
+            mark.set_modified(long_ago).unwrap();
+            sweep_if_due(directory);
+            assert!(old.exists(), "{number}");
+            assert_eq!(mark.metadata().unwrap().modified().unwrap(), long_ago);
+        }
+    }
+
+    #[test]
+    fn a_directory_that_is_not_one_of_its_users_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = folder.path().join("locks");
+        let old = dead(&directory, 1);
+        make_old(&old);
+        let set_mode = |mode| fs::set_permissions(folder.path(), Permissions::from_mode(mode));
+        // Now a group shares the one that it lies in.
+        set_mode(0o2770).unwrap();
+        sweep_if_due(&directory);
+        assert!(old.exists());
+        set_mode(0o755).unwrap();
+        sweep_if_due(&directory);
+        assert!(!old.exists());
     }
 
     #[test]

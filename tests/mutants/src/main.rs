@@ -365,11 +365,14 @@ fn reach<'a>(tests: &'a [Test<'a>], is_waiting: bool) -> HashMap<usize, Vec<Reac
     reached
 }
 
-/// True if one of these tests fails or hangs. Those come first that have ended many mutants in a short time.
-fn is_killed(number: usize, tests: &[Reaching<'_>]) -> bool {
+/// True if one of these tests fails or hangs. The file's own come first, then those that have ended many mutants in a short
+/// time.
+fn is_killed(mutant: &Mutant, tests: &[Reaching<'_>]) -> bool {
+    let own = mutant.file.trim_start_matches("src/").replace('/', "::");
+    let own = own.trim_end_matches(".rs");
     let promise = |(took, test): &&Reaching<'_>| {
         let kills = u32::try_from(test.kills.load(Ordering::Relaxed)).unwrap_or(u32::MAX);
-        *took / kills.saturating_add(1)
+        (!test.name.starts_with(own), *took / kills.saturating_add(1))
     };
     let mut tests: Vec<&Reaching<'_>> = tests.iter().collect();
     tests.sort_by_cached_key(promise);
@@ -379,7 +382,7 @@ fn is_killed(number: usize, tests: &[Reaching<'_>]) -> bool {
             break;
         }
         let limit = *took * 10 + Duration::from_secs(5);
-        if test.run(limit, &Switch::On(number)) != Some(true) {
+        if test.run(limit, &Switch::On(mutant.number)) != Some(true) {
             test.kills.fetch_add(1, Ordering::Relaxed);
             return true;
         }
@@ -424,7 +427,7 @@ fn main() -> ExitCode {
     let done = AtomicUsize::new(0);
     in_parallel(&mutants, is_waiting, |mutant| {
         let tests = reached.get(&mutant.number);
-        if !tests.is_some_and(|tests| is_killed(mutant.number, tests)) {
+        if !tests.is_some_and(|tests| is_killed(mutant, tests)) {
             survivors
                 .lock()
                 .expect("no panic")
