@@ -36,7 +36,7 @@ fn json(output: &Output) -> Value {
 }
 
 #[test]
-fn users_of_a_group_share_the_store_of_the_readme() {
+fn needs_root_users_of_a_group_share_the_store_of_the_readme() {
     let store = Store::new();
     let machine = Machine::start("shared", &shared_folder(&store));
     let [block] = &blocks(By::Shared)[..] else {

@@ -16,6 +16,7 @@ use super::SqliteStore;
 use super::garbage_tests::create;
 use super::test_process::{TestProcess, part, wait_to_be_let_go};
 use crate::store::{Records as _, Tokens as _, Trouble};
+use crate::sys::user::is_root;
 use crate::token::GroupName;
 use crate::token::record::fixture::unheld_run;
 
@@ -79,7 +80,7 @@ const NOBODY: u32 = 65_534;
 /// Runs one test as the user `nobody`, and returns its error.
 fn error_of_nobody(test: &str, file: &Path) -> String {
     assert!(
-        crate::sys::user::is_root(),
+        is_root(),
         "root is needed, to become another user; run the tests in a container"
     );
     let mut command = TestProcess::command(test, file);
@@ -110,11 +111,11 @@ fn reachable() -> tempfile::TempDir {
 }
 
 #[test]
-fn missing_permissions_are_denied() {
+fn needs_root_missing_permissions_are_denied() {
     if let Some(file) = part() {
         return say_what_happens(&file);
     }
-    let test = "store::sqlite::fault_tests::missing_permissions_are_denied";
+    let test = "store::sqlite::fault_tests::needs_root_missing_permissions_are_denied";
     let home = reachable();
     let denied = |file: &Path, what: &str| {
         let error = error_of_nobody(test, file);
@@ -144,11 +145,11 @@ fn missing_permissions_are_denied() {
 }
 
 #[test]
-fn a_store_that_was_given_to_another_user_is_theirs_with_all_its_files() {
+fn needs_root_a_store_that_was_given_to_another_user_is_theirs_with_all_its_files() {
     if let Some(file) = part() {
         return say_what_happens(&file);
     }
-    let test = "store::sqlite::fault_tests::a_store_that_was_given_to_another_user_is_theirs_with_all_its_files";
+    let test = "store::sqlite::fault_tests::needs_root_a_store_that_was_given_to_another_user_is_theirs_with_all_its_files";
     let home = reachable();
     chown(home.path(), Some(NOBODY), Some(NOBODY)).unwrap();
     let path = home.path().join("tokens.db");
@@ -161,7 +162,9 @@ fn a_store_that_was_given_to_another_user_is_theirs_with_all_its_files() {
 /// Runs one test in a separate mount namespace, after `setup`.
 fn error_in_mounts(test: &str, setup: &str, file: &Path) -> String {
     let script = format!("set -e; {setup}; exec \"$@\"");
-    let through = ["unshare", "-m", "sh", "-c", &script, "sh"].map(OsStr::new);
+    // An ordinary user may mount as root of a user namespace.
+    let apart = if is_root() { "-m" } else { "-rm" };
+    let through = ["unshare", apart, "sh", "-c", &script, "sh"].map(OsStr::new);
     TestProcess::start(TestProcess::command_through(&through, test, file)).heard("error: ")
 }
 
@@ -205,7 +208,7 @@ fn a_file_system_that_is_mounted_for_reading_denies() {
     fs::create_dir(&mount).unwrap();
     let (at, copy) = (mount.display(), made.display());
     let setup = format!(
-        "mount -t tmpfs -o size=1m none {at}; cp {copy} {at}/tokens.db; mount -o remount,ro {at}"
+        "mount -t tmpfs -o size=1m none {at}; cp {copy} {at}/tokens.db; mount -o remount,bind,ro {at}"
     );
     for name in ["tokens.db", "new.db", "new/tokens.db"] {
         let error = error_in_mounts(test, &setup, &mount.join(name));

@@ -11,6 +11,7 @@
 
 mod instrument;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -365,14 +366,15 @@ fn reach<'a>(tests: &'a [Test<'a>], is_waiting: bool) -> HashMap<usize, Vec<Reac
     reached
 }
 
-/// True if one of these tests fails or hangs. The file's own come first, then those that have ended many mutants in a short
-/// time.
+/// True if one of these tests fails or hangs. Those come first that are named after the file or one of its folders, then
+/// those that have ended many mutants in a short time.
 fn is_killed(mutant: &Mutant, tests: &[Reaching<'_>]) -> bool {
-    let own = mutant.file.trim_start_matches("src/").replace('/', "::");
-    let own = own.trim_end_matches(".rs");
+    let own = Path::new(&mutant.file).with_extension("");
+    let own: Vec<_> = own.iter().skip(2).filter_map(|it| it.to_str()).collect();
     let promise = |(took, test): &&Reaching<'_>| {
+        let shared = test.name.split("::").filter(|word| own.contains(word));
         let kills = u32::try_from(test.kills.load(Ordering::Relaxed)).unwrap_or(u32::MAX);
-        (!test.name.starts_with(own), *took / kills.saturating_add(1))
+        (Reverse(shared.count()), *took / kills.saturating_add(1))
     };
     let mut tests: Vec<&Reaching<'_>> = tests.iter().collect();
     tests.sort_by_cached_key(promise);
