@@ -99,7 +99,8 @@ fn a_waiter_whose_key_is_done_meanwhile_leaves_the_token_where_it_is(site: &Site
         (&status["client"], &status["state"]),
         (&"node-a".into(), &"idle".into())
     );
-    assert_eq!(status["waiters"], 0);
+    // At once, or when their places lapse: a busy machine may be too slow for the former.
+    until_waiting(site, 0);
     let history = site.verb(&["history", "--json"]).end().with_code(0).json();
     let clients: Vec<_> = history
         .as_array()
