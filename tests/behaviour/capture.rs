@@ -444,7 +444,7 @@ fn a_success_that_is_not_recorded_is_a_failure_that_shows_the_output() {
 
 /// A job whose output is not read would wait for ever.
 #[test]
-fn without_a_thread_to_read_the_output_no_job_is_started() {
+fn needs_root_without_a_thread_to_read_the_output_no_job_is_started() {
     assert!(
         is_root(),
         "this test needs root: it needs a user of its own"

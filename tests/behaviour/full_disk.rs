@@ -56,7 +56,7 @@ fn doctor_sees_that_the_disk_is_full() {
 
 #[test]
 fn a_disk_that_is_mounted_for_reading_has_its_own_remedy() {
-    let read_only = "mount -o remount,ro small";
+    let read_only = "mount -o remount,bind,ro small";
     let store = Store::new();
     let ended = on_small_disk(&store, &["doctor"], read_only).end();
     let ended = ended.with_code(77);

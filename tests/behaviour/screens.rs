@@ -54,7 +54,7 @@ fn a_terminal_is_filled_and_not_wrapped() {
         let lines = seen(&text);
         assert!(lines[0].starts_with("GROUP"), "{lines:?}");
         assert!(lines[1].starts_with("report"), "trouble first: {lines:?}");
-        assert!(lines[2].contains("paused by"), "{lines:?}");
+        assert!(lines[2].contains(" paused "), "{lines:?}");
         assert!(lines[3].starts_with("an-"), "{lines:?}");
         assert!(lines[3].contains("…"), "{lines:?}");
         for line in &lines[..5] {

@@ -73,7 +73,7 @@ fn assert_is_the_groups(store: &Store) {
 }
 
 #[test]
-fn two_users_of_a_group_exclude_each_other_and_take_over_from_the_dead() {
+fn needs_root_two_users_of_a_group_exclude_each_other_and_take_over_from_the_dead() {
     let store = shared(MODE);
     let script = "echo $$; exec sleep 300";
     let held = by(run(&store, "node-a", script), 61_001, "007").start();
@@ -109,7 +109,7 @@ fn outcome(run: &serde_json::Value) -> String {
 }
 
 #[test]
-fn each_user_of_a_group_removes_the_lock_files_of_their_own_dead_runs() {
+fn needs_root_each_user_of_a_group_removes_the_lock_files_of_their_own_dead_runs() {
     let store = shared(MODE);
     let users = [("node-a", 61_001), ("node-b", 61_002)];
     for (client, user) in users {
@@ -139,7 +139,7 @@ fn each_user_of_a_group_removes_the_lock_files_of_their_own_dead_runs() {
 
 /// A user who died while the store was being made, or an administrator's `touch`.
 #[test]
-fn a_second_ordinary_user_finds_an_empty_file() {
+fn needs_root_a_second_ordinary_user_finds_an_empty_file() {
     let store = shared(0o2770);
     fs::write(store.database(), "").unwrap();
     chown(store.database(), Some(61_001), Some(GROUP)).unwrap();
@@ -165,7 +165,7 @@ fn a_second_ordinary_user_finds_an_empty_file() {
 }
 
 #[test]
-fn users_outside_of_the_group_are_refused() {
+fn needs_root_users_outside_of_the_group_are_refused() {
     let store = shared(MODE);
     by(run(&store, "node-a", "true"), 61_001, "007")
         .end()
@@ -175,7 +175,7 @@ fn users_outside_of_the_group_are_refused() {
 }
 
 #[test]
-fn a_directory_without_the_bit_or_open_to_everybody_is_not_shared() {
+fn needs_root_a_directory_without_the_bit_or_open_to_everybody_is_not_shared() {
     for mode in [0o770, 0o2777, 0o2750] {
         let store = shared(mode);
         let state = store.file("state");

@@ -86,12 +86,14 @@ fn read_in(source: &str) -> Vec<String> {
 fn sources(folder: &std::path::Path) -> Vec<String> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
+        let entry = entry.unwrap();
+        let (path, name) = (entry.path(), entry.file_name());
+        if name.to_string_lossy().contains("test") {
+            continue;
+        }
         if path.is_dir() {
             found.extend(sources(&path));
-        } else if path.extension().is_some_and(|ending| ending == "rs")
-            && !path.to_string_lossy().contains("test")
-        {
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
             found.push(std::fs::read_to_string(path).unwrap());
         }
     }
