@@ -1,13 +1,13 @@
 //! What a run asks of the store when it is over. Nothing depends on it any more: each request may
 //! happen or not, and delays the end of tokenrun only a little.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::ending::Ending;
 use super::refusing::Refusing;
 use crate::moment::Moment;
 use crate::store::worker::Worker;
-use crate::store::{Request, Retention};
+use crate::store::{Answer, Request, Retention};
 use crate::sys::poll::wait_readable;
 use crate::token::Claim;
 
@@ -34,23 +34,55 @@ impl LastRequests<'_> {
         let is_over = matches!(self.ending, Ending::Ran { recorded: true, .. });
         if is_over && (now >= PRUNE_AFTER || drawn.is_multiple_of(PRUNE_ONE_IN)) {
             let group = self.claim.group.clone();
-            self.send(Request::Prune { group, retention });
+            let prune = Request::Prune { group, retention };
+            ask(self.worker, prune, |it| matches!(it, Answer::Pruned(_)));
         }
     }
 
     /// Records that the run is refused, or could not begin, if that is so.
     pub(super) fn record_refusal(&mut self, refusing: &Refusing) {
         if let Some(refusal) = refusing.record(self.claim, self.ending) {
-            self.send(Request::Refuse(Box::new(refusal)));
+            let refuse = Request::Refuse(Box::new(refusal));
+            ask(self.worker, refuse, |it| matches!(it, Answer::Refused(_)));
         }
     }
+}
 
-    fn send(&mut self, request: Request) {
-        self.worker.send(request, true);
-        if !self.worker.has_early_answer()
-            && let Some(fd) = self.worker.fd()
-        {
-            let _ = wait_readable(fd, Some(WAIT));
+/// Sends a request, and waits for its answer. That to an earlier request may come first: a run that
+/// leaves the queue hardly waits for the answer.
+fn ask(worker: &mut Worker, request: Request, is_answer: fn(&Answer) -> bool) {
+    let begun = Instant::now();
+    worker.send(request, true);
+    loop {
+        // One announcement may stand for two answers.
+        while let Some(answer) = worker.answer() {
+            if is_answer(&answer) {
+                return;
+            }
         }
+        let left = WAIT.saturating_sub(begun.elapsed());
+        match worker.fd() {
+            Some(fd) if !left.is_zero() && wait_readable(fd, Some(left)).is_ok() => {}
+            _ => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::model::ModelStore;
+    use crate::token::{GroupName, SessionId};
+
+    #[test]
+    fn the_answer_to_an_earlier_request_is_not_that_to_the_last() {
+        let mut worker = Worker::new(Box::new(ModelStore::new()));
+        let group = GroupName::new("g").unwrap();
+        let session = SessionId::from_random(1);
+        worker.send(Request::Leave(group.clone(), session), true);
+        ask(&mut worker, Request::Read(group, None), |it| {
+            matches!(it, Answer::Read(_))
+        });
+        assert!(worker.answer().is_none(), "both have come");
     }
 }
