@@ -4,9 +4,9 @@ use crate::new_store;
 use crate::server::Cluster;
 use crate::site::Site;
 
-/// Durations with which a holder outlives an election, on a busy machine too.
+/// Durations with which a holder outlives an election.
 const TERMS: [&str; 4] = [
-    "--takeover-after=30s",
+    "--takeover-after=12s",
     "--heartbeat=500ms",
     "--store-timeout=2s",
     "--kill-grace=500ms",

@@ -73,16 +73,14 @@ fn unable(what: impl Into<String>) -> Fault {
     Fault::Said(Said::Login(what.into()))
 }
 
-/// The server's first packet.
-///
-/// Its parser takes the nonce's length for a signed number and subtracts from it, which panics at the lowest ones where
-/// overflows are checked.
+/// The server's first packet. A length of the nonce above 127 is refused: `mysql_common` takes it for a signed number and
+/// subtracts from it, which panics where overflows are checked.
 fn greeting(packet: &[u8]) -> std::io::Result<HandshakePacket<'_>> {
     // The length is 20 bytes behind the end of the server's version, which begins at 1.
     let end = packet.iter().skip(1).position(|byte| *byte == 0);
     let length = end.and_then(|end| packet.get(1 + end + 1 + 20));
     if length.is_some_and(|length| i8::try_from(*length).is_err()) {
-        let what = "the length of its nonce is none";
+        let what = "the nonce has no length that the protocol knows";
         return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, what));
     }
     HandshakePacket::deserialize((), &mut ParseBuf(packet))
@@ -321,7 +319,10 @@ mod tests {
         assert_eq!((hello.connection_id(), hello.nonce().len()), (7, 20));
         bytes[1 + 15 + 20] = 0x80;
         let refused = greeting(&bytes).unwrap_err();
-        assert_eq!(refused.to_string(), "the length of its nonce is none");
+        assert_eq!(
+            refused.to_string(),
+            "the nonce has no length that the protocol knows"
+        );
     }
 
     proptest! {
