@@ -1,12 +1,13 @@
 //! `--wait`: the queue, and the release that wakes it.
 
+use std::fs;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
 use crate::server::Server;
 use crate::site::Site;
-use crate::support::{Run, until, until_dead, within};
+use crate::support::{Run, children, until, until_dead, within};
 use crate::{key, settled};
 
 fn waits(site: &Site, server: &Server, client: &str) -> Run {
@@ -132,5 +133,39 @@ fn a_waiter_whose_subscription_was_cut_waits_all_the_same() {
     site.store.until_begun("b");
     site.store.go(0);
     holder.end().with_code(0);
+    run.end().with_code(0);
+}
+
+/// The clerk: a process that may outlive its supervisor where a file system hangs.
+#[test]
+fn the_process_for_locks_has_its_socket_alone_and_ends_before_the_job() {
+    let server = Server::shared();
+    let site = settled(server, &server.url());
+    let holder = site.run("holder").start();
+    site.store.until_begun("holder");
+    let run = waits(&site, server, "b");
+    let its = |pid: i32, file: &str| format!("/proc/{pid}/{file}");
+    let is_clerk =
+        |pid: &i32| fs::read_to_string(its(*pid, "comm")).is_ok_and(|name| name == "lease-clerk\n");
+    let clerks = || children(run.pid()).into_iter().filter(is_clerk);
+    let clerk = until("there is one", || {
+        clerks().next().ok_or_else(|| "none".to_owned())
+    });
+    let fds = fs::read_dir(its(clerk, "fd")).unwrap();
+    let targets = fds.map(|entry| fs::read_link(entry.unwrap().path()).unwrap());
+    let mut targets: Vec<_> = targets.map(|it| it.display().to_string()).collect();
+    targets.sort();
+    let [input, output, errors, socket] = &targets[..] else {
+        panic!("{targets:?}");
+    };
+    assert_eq!([input, output, errors], ["/dev/null"; 3]);
+    assert!(socket.starts_with("socket:"), "{socket}");
+
+    site.store.go(0);
+    holder.end().with_code(0);
+    site.store.until_begun("b");
+    until_dead(clerk);
+    assert_eq!(clerks().count(), 0);
+    site.store.go(0);
     run.end().with_code(0);
 }

@@ -239,6 +239,11 @@ fn serve(socket: &Packets, directory: &Path) {
     silence_standard();
     close_all_except(&[socket.as_fd()]);
     let _ = block_all().and_then(|()| set_name(NAME));
+    attend(socket, directory);
+}
+
+/// Carries out requests until the other end of the socket is closed; then it sweeps.
+fn attend(socket: &Packets, directory: &Path) {
     loop {
         match socket.receive() {
             Ok(Packet::Nothing) => wait(socket, None),
@@ -283,3 +288,7 @@ fn carry_out(socket: &Packets, directory: &Path, number: u64, ask: Ask) -> io::R
         }
     }
 }
+
+#[cfg(test)]
+#[path = "clerk_tests.rs"]
+mod tests;
