@@ -6,8 +6,9 @@
 //! in `tests/mutants/equivalent.txt` is explained: it changes nothing. More than 2 % of others is a failure.
 //!
 //! `--since COMMIT` takes the files under `src` that have changed since then. `--tests PREFIX` and `--skip PREFIX` choose the
-//! tests; `--sample N` takes every Nth mutant. `--suite behaviour` adds the tests of a suite that runs the program (as root:
-//! each test gets namespaces of its own, so that nothing outlives it).
+//! tests; `--sample N` takes every Nth mutant; `--again OUTPUT` takes the survivors that an earlier run printed.
+//! `--suite behaviour` adds the tests of a suite that runs the program (as root: each test gets namespaces of its own, so that
+//! nothing outlives it).
 
 mod instrument;
 
@@ -39,6 +40,8 @@ struct Options {
     tests: Vec<String>,
     skip: Vec<String>,
     sample: usize,
+    /// The output of an earlier run.
+    again: Option<String>,
 }
 
 fn options() -> Options {
@@ -54,6 +57,10 @@ fn options() -> Options {
             "--tests" => options.tests.push(value()),
             "--skip" => options.skip.push(value()),
             "--since" => options.files.extend(changed_since(&value())),
+            "--again" => {
+                let output = fs::read_to_string(value()).expect("the output can be read");
+                options.again = Some(output);
+            }
             "--sample" => options.sample = value().parse().expect("a number"),
             path => {
                 assert!(Path::new(path).exists(), "{path} does not exist");
@@ -417,7 +424,12 @@ fn main() -> ExitCode {
             Err(bad) => without.extend(bad),
         }
     };
-    let mutants: Vec<Mutant> = mutants.into_iter().step_by(options.sample).collect();
+    let is_wanted = |mutant: &Mutant| {
+        let before = options.again.as_ref();
+        before.is_none_or(|output| output.contains(&key(mutant)))
+    };
+    let mutants = mutants.into_iter().filter(is_wanted);
+    let mutants: Vec<Mutant> = mutants.step_by(options.sample).collect();
     let is_waiting = !options.suites.is_empty();
     if is_waiting {
         fs::create_dir_all(SWITCH).expect("root makes a folder for the switch");
