@@ -111,3 +111,86 @@ impl Reaping {
         Ok(left != Left::Nothing)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::collections::BTreeSet;
+    use std::os::unix::process::ExitStatusExt as _;
+    use std::process::Command;
+
+    use super::*;
+    use crate::sys::process::pid;
+    use crate::sys::procfs::Process;
+
+    fn at(micros: u64) -> Moment {
+        Moment(Duration::from_micros(micros))
+    }
+
+    #[test]
+    fn a_tree_is_asked_in_batches_with_pauses() {
+        let child = |_| Command::new("sleep").arg("600").spawn().unwrap();
+        let mut children: Vec<_> = (0..10).map(child).collect();
+        let pids = children.iter().map(|it| i32::try_from(it.id()).unwrap());
+        let pids: BTreeSet<i32> = pids.collect();
+        let belongs = |child: &Process| pids.contains(&child.pid);
+        let tree = Tree::new(pid(), None, false, &belongs);
+        let mut asking = Asking::default();
+        assert_eq!(asking.next(), None);
+        asking.begin(at(500), &tree);
+        assert_eq!(asking.next(), Some(at(500)));
+        // A clock that is read more often shows a later time.
+        let now = Cell::new(499);
+        let clock = || at(now.get());
+        asking.run(clock, &tree);
+        assert_eq!(asking.next(), Some(at(500)));
+        let clock = || {
+            now.set(now.get() + 125);
+            at(now.get())
+        };
+        let mut parts = 0;
+        while let Some(next) = asking.next() {
+            now.set(u64::try_from(next.0.as_micros()).unwrap() - 125);
+            asking.run(clock, &tree);
+            parts += 1;
+            // Two steps, after which the clock shows that the time of the batch is over.
+            let pause = asking.next().map(|after| after.since(next));
+            assert!(pause.is_none_or(|it| it == ASKING + PAUSE), "{pause:?}");
+        }
+        // A step lists a child, and another meets it.
+        assert!(parts >= 10, "{parts}");
+        for child in &mut children {
+            assert_eq!(child.wait().unwrap().signal(), Some(SIGTERM));
+        }
+    }
+
+    #[test]
+    fn those_that_are_not_reached_in_time_are_not_asked() {
+        let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+        let its = i32::try_from(child.id()).unwrap();
+        let belongs = |child: &Process| child.pid == its;
+        let tree = Tree::new(pid(), None, false, &belongs);
+        let mut asking = Asking::default();
+        asking.begin(at(0), &tree);
+        asking.stop();
+        assert_eq!(asking.next(), None);
+        asking.run(|| at(1), &tree);
+        assert!(child.try_wait().unwrap().is_none());
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn reaping_is_due_at_once_and_rests_in_a_pause() {
+        let mut reaping = Reaping::default();
+        assert!(!reaping.is_due(at(9)) && !reaping.rests(at(0)));
+        reaping.note();
+        assert_eq!(reaping.next(), Some(at(0)));
+        assert!(reaping.is_due(at(0)) && !reaping.rests(at(0)));
+        reaping.next = Some(at(5));
+        // Another child that ends does not shorten a pause.
+        reaping.note();
+        assert!(reaping.rests(at(4)) && !reaping.is_due(at(4)));
+        assert!(!reaping.rests(at(5)) && reaping.is_due(at(5)));
+    }
+}

@@ -115,8 +115,7 @@ impl Killing {
 
     /// The survivors to report. A report at each change would be one at every try for a tree that
     /// changes all the time.
-    fn news(&mut self, now: Moment, mut survivors: Vec<Survivor>) -> Option<Vec<Survivor>> {
-        survivors.truncate(MOST_REPORTED);
+    fn news(&mut self, now: Moment, survivors: Vec<Survivor>) -> Option<Vec<Survivor>> {
         let is_soon = |reported: Moment| now.since(reported) < REPORT_EVERY;
         if survivors == self.reported || self.reported_at.is_some_and(is_soon) {
             return None;
@@ -136,18 +135,7 @@ fn kill(tree: &Tree<'_>, patient: bool, may_go_on: impl Fn() -> bool) -> Found {
         found.look_for_unseen(tree, patient);
         return found;
     };
-    for (pid, delivery) in &struck {
-        let is_wanted = match delivery {
-            Delivery::NotPermitted => true,
-            Delivery::Sent => !patient,
-            Delivery::Gone => false,
-        };
-        if is_wanted && found.survivors.len() < MOST_REPORTED {
-            let process = procfs::process(*pid).filter(Process::is_alive);
-            let survivor = process.map(|process| survivor(&process, *delivery));
-            found.survivors.extend(survivor);
-        }
-    }
+    found.survivors = survivors(&struck, patient, procfs::process);
     if struck.is_empty() && !found.growing {
         found.look_for_unseen(tree, patient);
     }
@@ -208,6 +196,25 @@ fn sweep(
     Some(struck)
 }
 
+/// Those of the struck that are alive and to be reported.
+fn survivors(
+    struck: &[(i32, Delivery)],
+    patient: bool,
+    look_up: impl Fn(i32) -> Option<Process>,
+) -> Vec<Survivor> {
+    let is_wanted = |delivery: Delivery| match delivery {
+        Delivery::NotPermitted => true,
+        Delivery::Sent => !patient,
+        Delivery::Gone => false,
+    };
+    let wanted = struck.iter().filter(|(_, delivery)| is_wanted(*delivery));
+    let alive = wanted.filter_map(|(pid, delivery)| {
+        let process = look_up(*pid).filter(Process::is_alive)?;
+        Some(survivor(&process, *delivery))
+    });
+    alive.take(MOST_REPORTED).collect()
+}
+
 /// Survivors that exist but are not visible.
 const UNSEEN: Survivor = Survivor {
     pid: 0,
@@ -229,58 +236,5 @@ fn survivor(process: &Process, delivery: Delivery) -> Survivor {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn at(millis: u64) -> Moment {
-        Moment(Duration::from_millis(millis))
-    }
-
-    fn no_tree<R>(body: impl FnOnce(&Tree<'_>) -> R) -> R {
-        // A process that does not exist has no children.
-        body(&Tree::new(i32::MAX, None, false, &|_| true))
-    }
-
-    #[test]
-    fn tries_come_at_growing_distances() {
-        no_tree(|tree| {
-            let mut killing = Killing::default();
-            assert_eq!(killing.next(), None);
-            let mut now = at(0);
-            let mut pauses = Vec::new();
-            for _ in 0..10 {
-                killing.run(|| now, tree);
-                let next = killing.next().unwrap();
-                pauses.push(next.since(now).as_millis());
-                now = next;
-            }
-            assert_eq!(pauses, [10, 20, 40, 80, 160, 320, 640, 1000, 1000, 1000]);
-        });
-    }
-
-    #[test]
-    fn a_try_before_its_time_does_nothing() {
-        no_tree(|tree| {
-            let mut killing = Killing::default();
-            killing.run(|| at(0), tree);
-            killing.run(|| at(9), tree);
-            assert_eq!(killing.next(), Some(at(10)));
-        });
-    }
-
-    #[test]
-    fn survivors_are_reported_once_per_change() {
-        let mut killing = Killing::default();
-        let one = vec![Survivor {
-            pid: 1,
-            name: "sudo".to_owned(),
-            why: Unkillable::NotPermitted,
-        }];
-        let mut news = |ms, survivors: &[Survivor]| killing.news(at(ms), survivors.to_vec());
-        assert_eq!(news(0, &[]), None);
-        assert_eq!(news(1, &one), Some(one.clone()));
-        assert_eq!(news(2, &one), None);
-        assert_eq!(news(2, &[]), None);
-        assert_eq!(news(1_001, &[]), Some(Vec::new()));
-    }
-}
+#[path = "killing_tests.rs"]
+mod tests;

@@ -68,10 +68,19 @@ impl Vm {
         });
         night.end();
         let mail = fs::read_to_string(self.store.file("mail")).unwrap_or_default();
-        let body = mail.split_once("\n\n").map_or("", |(_, body)| body);
-        body.split_inclusive([' ', '\n'])
+        plain(&mail)
+            .split_inclusive([' ', '\n'])
             .map(without_time)
             .collect()
+    }
+}
+
+/// The body of a mail. Newer versions of cron encode it (quoted-printable).
+fn plain(mail: &str) -> String {
+    let (head, body) = mail.split_once("\n\n").unwrap_or_default();
+    match head.contains("quoted-printable") {
+        true => body.replace("=\n", "").replace("=3D", "="),
+        false => body.to_owned(),
     }
 }
 

@@ -1,0 +1,210 @@
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Child, Command};
+
+use super::*;
+use crate::job::tree::tests::process;
+use crate::sys::process::pid;
+
+fn at(millis: u64) -> Moment {
+    Moment(Duration::from_millis(millis))
+}
+
+fn no_tree<R>(body: impl FnOnce(&Tree<'_>) -> R) -> R {
+    // A process that does not exist has no children.
+    body(&Tree::new(i32::MAX, None, false, &|_| true))
+}
+
+#[test]
+fn tries_come_at_growing_distances() {
+    no_tree(|tree| {
+        let mut killing = Killing::default();
+        assert_eq!(killing.next(), None);
+        let mut now = at(0);
+        let mut pauses = Vec::new();
+        for _ in 0..10 {
+            killing.run(|| now, tree);
+            let next = killing.next().unwrap();
+            pauses.push(next.since(now).as_millis());
+            now = next;
+        }
+        assert_eq!(pauses, [10, 20, 40, 80, 160, 320, 640, 1000, 1000, 1000]);
+    });
+}
+
+#[test]
+fn a_try_before_its_time_does_nothing() {
+    no_tree(|tree| {
+        let mut killing = Killing::default();
+        killing.run(|| at(0), tree);
+        killing.run(|| at(9), tree);
+        assert_eq!(killing.next(), Some(at(10)));
+    });
+}
+
+#[test]
+fn survivors_are_reported_once_per_change() {
+    let mut killing = Killing::default();
+    let one = vec![Survivor {
+        pid: 1,
+        name: "sudo".to_owned(),
+        why: Unkillable::NotPermitted,
+    }];
+    let mut news = |ms, survivors: &[Survivor]| killing.news(at(ms), survivors.to_vec());
+    assert_eq!(news(0, &[]), None);
+    assert_eq!(news(1, &one), Some(one.clone()));
+    assert_eq!(news(2, &one), None);
+    assert_eq!(news(2, &[]), None);
+    assert_eq!(news(1_001, &[]), Some(Vec::new()));
+}
+
+#[test]
+fn a_tree_that_grows_is_tried_at_once_and_then_at_half_of_the_time() {
+    let mut killing = Killing::default();
+    let growing = Found {
+        growing: true,
+        ..Found::default()
+    };
+    let millis = Duration::from_millis;
+    let mut pause = |found, for_ms, took| killing.pause(found, millis(for_ms), millis(took));
+    assert_eq!(pause(&growing, 0, 50), Duration::ZERO);
+    assert_eq!(pause(&growing, 1_999, 50), Duration::ZERO);
+    assert_eq!(pause(&growing, 2_000, 50), millis(50));
+    assert_eq!(pause(&growing, 2_000, 0), millis(1));
+    assert_eq!(pause(&Found::default(), 0, 0), FIRST_PAUSE);
+}
+
+#[test]
+fn a_new_process_is_tried_soon_again() {
+    let mut killing = Killing::default();
+    let found = |pids: &[i32]| Found {
+        pids: pids.iter().copied().collect(),
+        ..Found::default()
+    };
+    killing.under_way = Some(UnderWay {
+        since: at(0),
+        next: at(0),
+        pause: Duration::from_millis(300),
+    });
+    let mut pause = |pids: &[i32]| killing.pause(&found(pids), Duration::ZERO, Duration::ZERO);
+    assert_eq!(pause(&[7, 8]), FIRST_PAUSE);
+    assert_eq!(pause(&[7, 8]), Duration::from_millis(600));
+    assert_eq!(pause(&[8]), Duration::from_millis(600));
+    assert_eq!(pause(&[7]), FIRST_PAUSE);
+}
+
+#[test]
+fn those_that_may_not_be_killed_are_survivors_at_once_and_the_others_in_time() {
+    let struck = [
+        (1, Delivery::Sent),
+        (2, Delivery::NotPermitted),
+        (3, Delivery::Gone),
+        (4, Delivery::Sent),
+    ];
+    let look_up = |pid| {
+        let state = if pid == 4 { 'D' } else { 'S' };
+        Some(Process {
+            state,
+            ..process(pid, 1)
+        })
+    };
+    let pids = |patient| {
+        let found = survivors(&struck, patient, look_up);
+        let found = found.into_iter().map(|it| (it.pid, it.why));
+        found.collect::<Vec<_>>()
+    };
+    let forbidden = (2, Unkillable::NotPermitted);
+    assert_eq!(pids(true), [forbidden]);
+    let (late, uninterruptible) = (
+        (1, Unkillable::NotYetGone),
+        (4, Unkillable::Uninterruptible),
+    );
+    assert_eq!(pids(false), [late, forbidden, uninterruptible]);
+    assert_eq!(survivors(&struck, false, |_| None), []);
+    let zombie = |pid| {
+        Some(Process {
+            state: 'Z',
+            ..process(pid, 1)
+        })
+    };
+    assert_eq!(survivors(&struck, false, zombie), []);
+}
+
+#[test]
+fn so_many_survivors_are_reported_and_no_more() {
+    let struck: Vec<_> = (1..100).map(|pid| (pid, Delivery::NotPermitted)).collect();
+    let found = survivors(&struck, true, |pid| Some(process(pid, 1)));
+    assert_eq!(found.len(), MOST_REPORTED);
+}
+
+/// So many children of this process.
+struct Family(Vec<Child>);
+
+impl Family {
+    fn of(children: usize) -> Self {
+        let child = |_| Command::new("sleep").arg("600").spawn().unwrap();
+        Self((0..children).map(child).collect())
+    }
+
+    fn with_tree<R>(&self, body: impl FnOnce(&Tree<'_>) -> R) -> R {
+        let pids = self.0.iter().map(|it| i32::try_from(it.id()).unwrap());
+        let pids: BTreeSet<i32> = pids.collect();
+        let belongs = |child: &Process| pids.contains(&child.pid);
+        body(&Tree::new(pid(), None, false, &belongs))
+    }
+
+    /// Reaps them: each has been killed.
+    fn end(self) {
+        for mut child in self.0 {
+            let status = child.wait().unwrap();
+            assert_eq!(status.signal(), Some(SIGKILL));
+        }
+    }
+}
+
+#[test]
+fn a_small_tree_is_killed_although_its_time_is_over() {
+    let family = Family::of(4);
+    family.with_tree(|tree| {
+        let mut found = Found::default();
+        let struck = sweep(tree, &mut found, || false).unwrap();
+        assert_eq!(struck.len(), 4);
+        assert!(
+            struck
+                .iter()
+                .all(|(_, delivery)| *delivery == Delivery::Sent)
+        );
+        assert_eq!(found.pids.len(), 4);
+        // Another round would show that there is none.
+        assert!(found.growing);
+    });
+    family.end();
+}
+
+#[test]
+fn a_tree_is_killed_until_none_is_new() {
+    let family = Family::of(4);
+    family.with_tree(|tree| {
+        let found = kill(tree, true, || true);
+        assert_eq!(found.pids.len(), 4);
+        assert!(!found.growing);
+        assert_eq!(found.survivors, []);
+    });
+    family.end();
+}
+
+#[test]
+fn of_a_large_tree_a_part_is_killed_when_the_time_is_over() {
+    let family = Family::of(LEAST_STRUCK + 1);
+    family.with_tree(|tree| {
+        let mut found = Found::default();
+        let struck = sweep(tree, &mut found, || false).unwrap();
+        assert_eq!(struck.len(), LEAST_STRUCK);
+        assert!(found.growing);
+    });
+    family.with_tree(|tree| {
+        let mut found = Found::default();
+        sweep(tree, &mut found, || true).unwrap();
+        assert!(!found.growing);
+    });
+    family.end();
+}
