@@ -173,6 +173,7 @@ impl From<Tail> for Captured {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nix::fcntl::{FcntlArg, fcntl};
     use proptest::collection::vec;
     use proptest::prelude::*;
     use std::fs::File;
@@ -214,6 +215,18 @@ mod tests {
         let captured = caught(outlet, Tail::new(100_000), &end);
         assert_eq!(captured.printed, 60_000);
         assert_eq!(captured.last.len(), 60_000);
+    }
+
+    #[test]
+    fn all_of_a_pipe_that_the_job_has_enlarged_is_caught() {
+        let (outlet, inlet) = Outlet::pair().unwrap();
+        fcntl(&inlet, FcntlArg::F_SETPIPE_SZ(1 << 19)).unwrap();
+        let mut inlet = File::from(inlet);
+        let end = EventFlag::new().unwrap();
+        end.notify().unwrap();
+        inlet.write_all(&[b'x'; 300_000]).unwrap();
+        let captured = caught(outlet, Tail::new(10), &end);
+        assert_eq!(captured.printed, 300_000);
     }
 
     #[test]

@@ -263,3 +263,91 @@ impl GuardHandle {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Child, Command};
+
+    use super::*;
+
+    fn process() -> (Child, i32) {
+        let child = Command::new("sleep").arg("600").spawn().unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        (child, pid)
+    }
+
+    fn end(child: &mut Child) {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    /// The handle of a guard with this pid, and the guard's side.
+    fn handle(pid: i32) -> (GuardHandle, Packets) {
+        let (socket, guards_end) = Packets::pair().unwrap();
+        let handle = GuardHandle {
+            socket,
+            pid,
+            status: None,
+            job: None,
+            adopted: Adopted::look().unwrap(),
+            killing: Killing::default(),
+            reaping: Reaping::default(),
+            clock: LocalClock::start(),
+        };
+        (handle, guards_end)
+    }
+
+    #[test]
+    fn the_known_child_is_the_guard_and_then_the_job_while_each_lives() {
+        let (mut guard, guards_pid) = process();
+        let (mut job, jobs_pid) = process();
+        let (mut handle, guards_end) = handle(guards_pid);
+        assert_eq!(handle.known_child().unwrap(), Some(guards_pid));
+        let started = FromGuard::Started { pid: jobs_pid };
+        guards_end
+            .send(&serde_json::to_vec(&started).unwrap(), None)
+            .unwrap();
+        assert_eq!(handle.recv().unwrap(), Some(Received::Message(started)));
+        assert_eq!(handle.known_child().unwrap(), Some(guards_pid));
+        end(&mut guard);
+        handle.note_end(guards_pid, Status::Exited(0));
+        assert_eq!(handle.known_child().unwrap(), Some(jobs_pid));
+        let exited = FromGuard::Exited {
+            status: Status::Exited(0),
+            forced: false,
+        };
+        let mut reaped_by_guard = handle;
+        reaped_by_guard.note(&exited);
+        assert_eq!(reaped_by_guard.known_child().unwrap(), None);
+        end(&mut job);
+    }
+
+    #[test]
+    fn an_end_is_the_guards_the_jobs_or_a_strangers() {
+        let (mut handle, _guards_end) = handle(7);
+        handle.job = Some(8);
+        handle.note_end(9, Status::Exited(9));
+        assert_eq!((handle.status, handle.job), (None, Some(8)));
+        handle.note_end(8, Status::Exited(8));
+        assert_eq!((handle.status, handle.job), (None, None));
+        handle.note_end(7, Status::Exited(3));
+        assert_eq!(handle.status, Some(Status::Exited(3)));
+        // Another process has got its pid: the job, for example.
+        handle.job = Some(7);
+        handle.note_end(7, Status::Exited(4));
+        assert_eq!((handle.status, handle.job), (Some(Status::Exited(3)), None));
+        assert_eq!(handle.try_wait().unwrap(), Some(Status::Exited(3)));
+    }
+
+    #[test]
+    fn a_guard_that_has_ended_gets_no_signal() {
+        let (mut other, its) = process();
+        let (mut handle, _guards_end) = handle(its);
+        handle.status = Some(Status::Exited(0));
+        handle.signal_guard(crate::sys::signals::SIGKILL).unwrap();
+        assert!(other.try_wait().unwrap().is_none());
+        handle.status = None;
+        handle.signal_guard(crate::sys::signals::SIGKILL).unwrap();
+        other.wait().unwrap();
+    }
+}

@@ -197,7 +197,13 @@ pub(super) fn names(processes: &[Process], most: usize) -> Vec<String> {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use std::io::{BufRead as _, BufReader};
+    use std::os::unix::process::ExitStatusExt as _;
+    use std::process::{Child, Command, Stdio};
+
     use super::*;
+    use crate::sys::process::pid;
+    use crate::sys::signals::{SIGKILL, SIGTERM};
 
     pub(in crate::job) fn process(pid: i32, parent: i32) -> Process {
         Process {
@@ -226,5 +232,87 @@ pub(super) mod tests {
         assert_eq!(tree.descends(11, look_up), None);
         let circle = |pid| Some(process(pid, pid));
         assert_eq!(tree.descends(7, circle), Some(false));
+    }
+
+    /// A child of this process, and its pid.
+    fn child(script: &str) -> (Child, i32) {
+        let child = Command::new("sh")
+            .args(["-c", script])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let its = i32::try_from(child.id()).unwrap();
+        (child, its)
+    }
+
+    /// Ends a child that this test has not signalled.
+    fn is_untouched(mut child: Child) -> bool {
+        child.kill().unwrap();
+        child.wait().unwrap().signal() == Some(SIGKILL)
+    }
+
+    const ALL: &dyn Fn(&Process) -> bool = &|_| true;
+    const NONE: &dyn Fn(&Process) -> bool = &|_| false;
+
+    #[test]
+    fn what_is_known_of_it_without_proc_is_a_child() {
+        let tree = Tree::new(2, Some(7), false, NONE);
+        let known = tree.known().unwrap();
+        assert_eq!((known.pid, known.parent), (7, 2));
+        assert!(tree.is_own(known) && !tree.is_own(known.in_doubt()));
+        assert_eq!(Tree::new(2, None, false, ALL).known(), None);
+        assert!(!tree.has(&process(5, 2)) && Tree::new(2, None, false, ALL).has(&process(5, 2)));
+        // Of this process there are only those of other tests, which do not belong.
+        let none = Tree::new(pid(), None, false, NONE);
+        assert_eq!(none.is_empty(), Some(true));
+        assert!(!none.has_living());
+    }
+
+    #[test]
+    fn a_process_gets_signals_where_it_was_met_or_below_the_root() {
+        let met = |of: i32, parent| Member { pid: of, parent };
+        let elsewhere = i32::MAX;
+        for (root, parent) in [(pid(), pid()), (elsewhere, pid()), (pid(), elsewhere)] {
+            let (mut child, its) = child("exec sleep 600");
+            let tree = Tree::new(root, None, false, ALL);
+            assert_eq!(tree.is_empty(), Some(false));
+            let sent = tree.send(met(its, parent), &[SIGTERM]);
+            assert_eq!(sent, Delivery::Sent, "{root} {parent}");
+            assert_eq!(child.wait().unwrap().signal(), Some(SIGTERM));
+        }
+    }
+
+    #[test]
+    fn a_process_that_another_has_become_gets_none() {
+        let (child, its) = child("exec sleep 600");
+        let tree = Tree::new(i32::MAX, None, false, ALL);
+        let met = Member {
+            pid: its,
+            parent: i32::MAX - 1,
+        };
+        assert_eq!(tree.send(met, &[SIGTERM]), Delivery::Gone);
+        assert!(is_untouched(child));
+    }
+
+    #[test]
+    fn one_that_has_moved_in_the_tree_gets_signals_and_one_that_does_not_belong_gets_none() {
+        for (belongs, sent) in [(ALL, Delivery::Sent), (NONE, Delivery::Gone)] {
+            // The grandchild says its pid, and holds the output open.
+            let (mut shell, _) = child("sleep 600 & echo $!; wait");
+            let mut said = String::new();
+            let mut output = BufReader::new(shell.stdout.take().unwrap());
+            output.read_line(&mut said).unwrap();
+            let met = Member {
+                pid: said.trim().parse().unwrap(),
+                parent: i32::MAX,
+            };
+            let tree = Tree::new(pid(), None, false, belongs);
+            assert_eq!(tree.send(met, &[SIGTERM]), sent);
+            if sent == Delivery::Gone {
+                signal_child(met.pid, SIGKILL).unwrap();
+            }
+            // The shell ends when its child has.
+            assert!(shell.wait().unwrap().success());
+        }
     }
 }

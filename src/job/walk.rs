@@ -195,4 +195,44 @@ mod tests {
         let pairs = [(5, 2), (2, 5), (6, 7), (7, 6), (5, 5)];
         assert_eq!(pids_below(2, &pairs, |_| true), [5]);
     }
+
+    #[test]
+    fn those_of_a_kernel_that_shows_parents_only_are_met_in_order() {
+        let tree = Tree::new(2, None, false, &|child| child.pid != 6);
+        let pairs = [(9, 5), (5, 2), (6, 2), (3, 1)];
+        let all = pairs.iter().map(|(pid, parent)| process(*pid, *parent));
+        let mut members = everyone(&tree, all.collect());
+        let met = std::iter::from_fn(|| members.pop().map(|member| member.pid));
+        assert_eq!(met.collect::<Vec<_>>(), [5, 9]);
+    }
+
+    #[test]
+    fn a_known_child_is_met_once_and_never_in_doubt() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("600")
+            .spawn()
+            .unwrap();
+        let its = i32::try_from(child.id()).unwrap();
+        let root = crate::sys::process::pid();
+        let belongs = |child: &Process| child.pid == its;
+        let tree = Tree::new(root, Some(its), false, &belongs);
+        let mut walk = Walk::new(&tree).unwrap();
+        let mut met = Vec::new();
+        loop {
+            match walk.step(&tree) {
+                Step::Found(member) => met.push(member),
+                Step::Nothing => {}
+                Step::Done => break,
+            }
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(met, [tree.known().unwrap()]);
+        // Now the system does not know it, and the tree still does.
+        let mut walk = Walk::new(&tree).unwrap();
+        let Step::Found(member) = walk.step(&tree) else {
+            panic!("it is not met");
+        };
+        assert_eq!(member, tree.known().unwrap());
+    }
 }

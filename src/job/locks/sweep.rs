@@ -261,6 +261,27 @@ mod tests {
     }
 
     #[test]
+    fn what_is_no_file_is_no_mark() {
+        let folder = tempfile::tempdir().unwrap();
+        let queue = folder.path().join("queue");
+        let mode = nix::sys::stat::Mode::from_bits_truncate(MARK_MODE);
+        nix::unistd::mkfifo(&queue, mode).unwrap();
+        fs::set_permissions(&queue, Permissions::from_mode(MARK_MODE)).unwrap();
+        assert!(!is_mark(&fs::metadata(&queue).unwrap()));
+    }
+
+    #[test]
+    fn needs_root_another_users_mark_is_no_mark() {
+        let folder = tempfile::tempdir().unwrap();
+        let mark = folder.path().join("mark");
+        fs::write(&mark, "").unwrap();
+        fs::set_permissions(&mark, Permissions::from_mode(MARK_MODE)).unwrap();
+        assert!(is_mark(&fs::metadata(&mark).unwrap()));
+        std::os::unix::fs::chown(&mark, Some(65_534), None).unwrap();
+        assert!(!is_mark(&fs::metadata(&mark).unwrap()));
+    }
+
+    #[test]
     fn a_directory_that_is_not_one_of_its_users_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let directory = folder.path().join("locks");
