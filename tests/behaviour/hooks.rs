@@ -318,6 +318,39 @@ fn a_stop_signal_ends_a_hook_at_once_and_not_the_exit_status() {
 }
 
 #[test]
+fn a_stop_signal_to_its_keeper_ends_a_hook_too() {
+    let store = Store::new();
+    let line = store.free_run("a").script("true");
+    let line = line.under(&["env", "--default-signal"]);
+    let hook = "--on-success=echo $PPID >> report; sleep 300";
+    let run = line.with(&[hook, "--hook-timeout=5m"]).start();
+    let keeper = until_told(&store);
+    let shell = children(keeper);
+    signal(keeper, Signal::SIGTERM);
+    let ended = run.end().with_code(0);
+    ended.says(&["was killed after a stop signal"]);
+    assert!(shell.len() == 1 && !alive(shell[0]));
+}
+
+#[test]
+fn a_hook_has_a_session_of_its_keepers_and_the_limit_on_files_of_its_caller() {
+    let store = Store::new();
+    let line = store.free_run("a").script("true");
+    let line = line.under(&["prlimit", "--fsize=1024000"]);
+    let hook = "echo $PPID $(cut -d' ' -f6 /proc/$$/stat) $(ulimit -f) >> report";
+    line.with(&[&format!("--on-success={hook}")])
+        .end()
+        .with_code(0);
+    let said = report(&store).join(" ");
+    let [keeper, session, blocks] = said.split(' ').collect::<Vec<_>>()[..] else {
+        panic!("{said}");
+    };
+    assert_eq!(keeper, session);
+    // Of 512 bytes each.
+    assert_eq!(blocks, "2000");
+}
+
+#[test]
 fn a_run_that_is_stopped_tells_so_and_dies_of_its_signal() {
     let store = Store::new();
     let first = store.free_run("a").start();

@@ -44,8 +44,7 @@ pub fn keep(order: &Order, inherited: &Inherited) -> io::Result<()> {
         HookEnd::NotStarted(error.to_string())
     });
     let text = serde_json::to_vec(&end)?;
-    link.set_nonblocking(false)?;
-    // A starter that is gone does not read it.
+    // It finds room in the socket at once. A starter that is gone does not read it.
     let _ = link.write_all(&text);
     Ok(())
 }
