@@ -4,7 +4,7 @@ use nix::libc;
 use tokenrun::job::{FromGuard, Leftovers, Received, ToGuard};
 use tokenrun::sys::wait::Status;
 
-use crate::harness::{Guarded, Test, alive, shell, status_of, until_dead, until_stopped};
+use crate::harness::{Guarded, Test, alive, shell, status_of, until, until_dead, until_stopped};
 
 pub(crate) const TESTS: &[Test] = &[
     (
@@ -170,6 +170,11 @@ fn without_supervisor_a_process_that_ignores_term_is_killed() {
     let main = guarded.pid("main");
     let guard = guarded.handle.pid();
     drop(guarded);
+    // A terminal's signals are for the supervisor's session.
+    let its = nix::unistd::Pid::from_raw(guard);
+    until("it has a session of its own", || {
+        (nix::unistd::getsid(Some(its)) == Ok(its)).then_some(())
+    });
     assert_eq!(status_of(guard), Status::Exited(0));
     until_dead(main);
 }

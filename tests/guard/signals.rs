@@ -1,7 +1,7 @@
 //! Signals that are passed on, or have come by themselves.
 
 use nix::libc;
-use tokenrun::job::ToGuard;
+use tokenrun::job::{FromGuard, Received, ToGuard};
 use tokenrun::sys::wait::Status;
 
 use crate::harness::{Guarded, Test, own_signals, until};
@@ -22,6 +22,10 @@ pub(crate) const TESTS: &[Test] = &[
     (
         "an_end_without_term_leaves_the_job_its_time",
         an_end_without_term_leaves_the_job_its_time,
+    ),
+    (
+        "each_order_to_end_is_answered",
+        each_order_to_end_is_answered,
     ),
     ("a_later_end_only_shortens", a_later_end_only_shortens),
 ];
@@ -124,6 +128,22 @@ fn an_end_without_term_leaves_the_job_its_time() {
     pass(&mut guarded, libc::SIGTERM);
     std::fs::write(guarded.path("go"), "").unwrap();
     guarded.expect_exited(Status::Exited(8));
+    guarded.expect_gone();
+}
+
+fn each_order_to_end_is_answered() {
+    let mut guarded = Guarded::running("trap '' TERM; echo > $D/ready; while :; do sleep 1; done");
+    guarded.line("ready");
+    let end = ToGuard::End {
+        kill_at: guarded.after(3_600_000),
+        term_tree: true,
+    };
+    for order in [end, ToGuard::Kill] {
+        guarded.send(&order);
+        let answer = until("an answer", || guarded.handle.recv().unwrap());
+        assert_eq!(answer, Received::Message(FromGuard::Ending));
+    }
+    guarded.expect_exited(Status::Signalled(libc::SIGKILL));
     guarded.expect_gone();
 }
 
