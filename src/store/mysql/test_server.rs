@@ -174,8 +174,7 @@ impl Server {
             "innodb_buffer_pool_size = 32M".into(),
             "skip-name-resolve".into(),
             match self.kind {
-                // A newer server has TLS by itself.
-                Kind::Mariadb => "ssl = OFF".into(),
+                Kind::Mariadb => String::new(),
                 Kind::Mysql => "mysqlx = OFF\nsecure-file-priv = NULL".into(),
             },
             // Tests have a library for it.
