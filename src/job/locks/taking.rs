@@ -172,6 +172,14 @@ mod tests {
     }
 
     #[test]
+    fn a_file_is_removed_by_another_process_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let (run, _job) = take(folder.path(), 7, true).unwrap();
+        run.remove_within(Duration::from_secs(60));
+        assert!(names(folder.path()).is_empty());
+    }
+
+    #[test]
     fn a_file_in_a_directory_that_a_group_shares_is_for_the_group() {
         let folder = tempfile::tempdir().unwrap();
         fs::set_permissions(folder.path(), Permissions::from_mode(0o2770)).unwrap();
