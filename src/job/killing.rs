@@ -130,7 +130,7 @@ impl Killing {
 /// unless `patient`.
 fn kill(tree: &Tree<'_>, patient: bool, may_go_on: impl Fn() -> bool) -> Found {
     let mut found = Found::default();
-    let Some(struck) = sweep(tree, &mut found, may_go_on) else {
+    let Some(struck) = sweep(tree, &mut found, LEAST_STRUCK, may_go_on) else {
         tree.signal_known_child(&[SIGKILL]);
         found.look_for_unseen(tree, patient);
         return found;
@@ -150,8 +150,8 @@ impl Found {
     }
 }
 
-/// Kills each process as the walk meets it, until none is new. Returns all that were met, and
-/// whether the signal arrived; `None` if they are invisible.
+/// Kills each process as the walk meets it, until none is new, and `least` of them in any case. Returns all that were
+/// met, and whether the signal arrived; `None` if they are invisible.
 ///
 /// No process is stopped first, although a stopped process starts no other: a fork that is under
 /// way when STOP comes is completed, one that KILL hits is not. And the process that does this may
@@ -160,6 +160,7 @@ impl Found {
 fn sweep(
     tree: &Tree<'_>,
     found: &mut Found,
+    least: usize,
     may_go_on: impl Fn() -> bool,
 ) -> Option<Vec<(i32, Delivery)>> {
     let mut struck = Vec::new();
@@ -168,7 +169,7 @@ fn sweep(
         let mut walk = Walk::new(tree)?;
         loop {
             // Some are killed in any case, however long the walk to them took.
-            if struck.len() >= LEAST_STRUCK && !may_go_on() {
+            if struck.len() >= least && !may_go_on() {
                 found.growing = true;
                 return Some(struck);
             }

@@ -166,7 +166,7 @@ fn a_small_tree_is_killed_although_its_time_is_over() {
     let family = Family::of(4);
     family.with_tree(|tree| {
         let mut found = Found::default();
-        let struck = sweep(tree, &mut found, || false).unwrap();
+        let struck = sweep(tree, &mut found, 4, || false).unwrap();
         assert_eq!(struck.len(), 4);
         assert!(
             struck
@@ -193,18 +193,16 @@ fn a_tree_is_killed_until_none_is_new() {
 }
 
 #[test]
-fn of_a_large_tree_a_part_is_killed_when_the_time_is_over() {
-    let family = Family::of(LEAST_STRUCK + 1);
-    family.with_tree(|tree| {
-        let mut found = Found::default();
-        let struck = sweep(tree, &mut found, || false).unwrap();
-        assert_eq!(struck.len(), LEAST_STRUCK);
-        assert!(found.growing);
-    });
-    family.with_tree(|tree| {
-        let mut found = Found::default();
-        sweep(tree, &mut found, || true).unwrap();
-        assert!(!found.growing);
-    });
-    family.end();
+fn of_a_larger_tree_a_part_is_killed_when_the_time_is_over() {
+    for (may_go_on, expected) in [(false, 4), (true, 6)] {
+        let family = Family::of(6);
+        family.with_tree(|tree| {
+            let mut found = Found::default();
+            let struck = sweep(tree, &mut found, 4, || may_go_on).unwrap();
+            assert_eq!(struck.len(), expected);
+            assert_eq!(found.growing, !may_go_on);
+            sweep(tree, &mut Found::default(), 4, || true).unwrap();
+        });
+        family.end();
+    }
 }

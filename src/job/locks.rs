@@ -41,3 +41,17 @@ const RUN_BYTE: u8 = 0;
 
 /// The byte that guard and job lock.
 const JOB_BYTE: u8 = 1;
+
+/// Waits until it is so. A lock that was given up may be seen for a moment: another test's child holds a copy of the
+/// descriptor until it executes its program.
+#[cfg(test)]
+fn becomes(mut is_so: impl FnMut() -> bool) -> bool {
+    let begun = std::time::Instant::now();
+    while !is_so() {
+        if begun.elapsed().as_secs() > 20 {
+            return false;
+        }
+        std::thread::yield_now();
+    }
+    true
+}

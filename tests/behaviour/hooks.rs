@@ -333,6 +333,19 @@ fn a_stop_signal_to_its_keeper_ends_a_hook_too() {
 }
 
 #[test]
+fn a_keeper_that_does_not_answer_is_killed_some_time_after_the_limit() {
+    let store = Store::new();
+    let line = store.free_run("a").script("true");
+    let hook = "--on-success=echo $PPID >> report; read -r word < go";
+    let run = line.with(&[hook, "--hook-timeout=100ms"]).start();
+    let keeper = until_told(&store);
+    signal(keeper, Signal::SIGSTOP);
+    let ended = run.end().with_code(0);
+    ended.says(&["its keeper was killed, or does not answer"]);
+    until_dead(keeper);
+}
+
+#[test]
 fn a_hook_has_a_session_of_its_keepers_and_the_limit_on_files_of_its_caller() {
     let store = Store::new();
     let line = store.free_run("a").script("true");

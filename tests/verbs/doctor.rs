@@ -215,7 +215,7 @@ fn the_process_that_blocks_writers_is_named() {
     site.short("a").end().with_code(0);
     let connection = rusqlite::Connection::open(site.store.database()).unwrap();
     connection.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let line = site.verb(&["doctor", "--store-timeout=300ms"]);
+    let line = site.verb(&["doctor", "--store-timeout=1s"]);
     let all = found(line, 69);
     let pid = std::process::id().to_string();
     let failed = all.iter().find(|it| it["verdict"] == "FAIL").unwrap();

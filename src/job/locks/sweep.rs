@@ -120,7 +120,7 @@ const FREE: Probed = Probed {
 
 #[cfg(test)]
 mod tests {
-    use super::super::take;
+    use super::super::{becomes, take};
     use super::*;
     use std::fs::Permissions;
     use std::os::unix::fs::PermissionsExt as _;
@@ -133,8 +133,11 @@ mod tests {
     }
 
     fn dead(directory: &Path, bits: u128) -> PathBuf {
-        let (run, _job) = take(directory, bits, true).unwrap();
-        directory.join(run.name().as_str())
+        let (run, job) = take(directory, bits, true).unwrap();
+        let path = directory.join(run.name().as_str());
+        drop((run, job));
+        assert!(becomes(|| look(&File::open(&path).unwrap()) == Some(FREE)));
+        path
     }
 
     #[test]

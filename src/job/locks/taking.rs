@@ -145,6 +145,7 @@ impl RunLock {
 
 #[cfg(test)]
 mod tests {
+    use super::super::becomes;
     use super::*;
     use std::fs::{Permissions, read_dir};
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -166,7 +167,7 @@ mod tests {
         assert_eq!(mode(&directory.join(run.name().as_str())), 0o600);
         assert!(run.is_job_lock_held().unwrap());
         drop(job);
-        assert!(!run.is_job_lock_held().unwrap());
+        assert!(becomes(|| !run.is_job_lock_held().unwrap()));
         run.remove();
         assert!(names(&directory).is_empty());
     }
