@@ -2,6 +2,8 @@
 
 use nix::libc;
 use tokenrun::job::{Leftovers, Received, ToGuard, TreeEnd};
+use tokenrun::moment::Moment;
+use tokenrun::sys::procfs;
 use tokenrun::sys::wait::Status;
 
 use crate::harness::{Guarded, Test, alive, own_signals, shell, until, until_dead, until_stopped};
@@ -23,6 +25,10 @@ pub(crate) const TESTS: &[Test] = &[
     (
         "children_of_others_are_left_alone",
         children_of_others_are_left_alone,
+    ),
+    (
+        "many_orphans_are_reaped_in_batches",
+        many_orphans_are_reaped_in_batches,
     ),
     ("a_nested_run_finds_its_guard", a_nested_run_finds_its_guard),
 ];
@@ -123,6 +129,32 @@ fn children_of_others_are_left_alone() {
     assert_eq!(earlier.try_wait().unwrap(), None);
     earlier.kill().unwrap();
     earlier.wait().unwrap();
+}
+
+fn many_orphans_are_reaped_in_batches() {
+    const BATCH: usize = 32;
+    let mut guarded = Guarded::running("while :; do sleep 0.01; done");
+    let orphan = || std::process::Command::new("true").spawn().unwrap();
+    let pids: Vec<i32> = (0..BATCH + 1)
+        .map(|_| i32::try_from(orphan().id()).unwrap())
+        .collect();
+    let unreaped = || pids.iter().filter(|pid| procfs::process(**pid).is_some());
+    until("they have ended", || {
+        unreaped().all(|pid| alive(*pid).is_none()).then_some(())
+    });
+    assert_eq!(guarded.handle.reap_at(), None);
+    guarded.handle.note_child_ended();
+    assert!(guarded.handle.reap_at().is_some());
+    assert!(guarded.handle.reap_orphans().unwrap());
+    assert_eq!(unreaped().count(), 1);
+    assert!(guarded.handle.reap_at().unwrap() > Moment::default());
+    // The guard is left.
+    assert!(guarded.handle.reap_orphans().unwrap());
+    assert_eq!(unreaped().count(), 0);
+    assert_eq!(guarded.handle.reap_at(), None);
+    guarded.send(&ToGuard::Kill);
+    guarded.expect_exited(Status::Signalled(libc::SIGKILL));
+    guarded.expect_gone();
 }
 
 fn a_nested_run_finds_its_guard() {
