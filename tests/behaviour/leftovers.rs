@@ -36,10 +36,13 @@ fn leftovers_that_proc_does_not_show_are_waited_for_and_not_said_to_be_ended() {
     let run = store
         .free_run("node-a")
         .script(LEAVING)
+        .with(&["--kill-grace=200ms"])
         .under(&NO_PROC)
         .start();
     let said = run.until_says("left processes behind");
     assert!(said.contains("can't be ended"), "{said}");
+    // When the grace is over, and then the time that a killed process may take to end.
+    run.until_says("/proc does not show them");
     let left = store.until_begun("left");
     assert!(alive(left));
     assert_eq!(store.status()["state"], "running");
