@@ -18,16 +18,28 @@ const HELD: Probed = Probed {
 };
 
 /// A process that ends when its input does.
-fn process() -> Child {
-    Command::new("cat").stdin(Stdio::piped()).spawn().unwrap()
+struct Process(Child);
+
+impl Process {
+    fn start() -> Self {
+        Self(Command::new("cat").stdin(Stdio::piped()).spawn().unwrap())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        // The clerk's supervisor may have reaped it.
+        let _ = self.0.wait();
+    }
 }
 
 /// A clerk of this process, whose side of the socket the test has.
-fn clerk(directory: &Path, patience: Duration, process: &Child) -> (Clerk, Packets) {
+fn clerk(directory: &Path, patience: Duration, process: &Process) -> (Clerk, Packets) {
     let (socket, clerks_end) = Packets::pair().unwrap();
     let clerk = Clerk {
         socket,
-        pid: i32::try_from(process.id()).unwrap(),
+        pid: i32::try_from(process.0.id()).unwrap(),
         directory: directory.to_owned(),
         patience,
         inherited: Inherited::look().unwrap(),
@@ -60,9 +72,9 @@ fn names(directory: &Path) -> Vec<String> {
 fn it_takes_probes_removes_and_sweeps_at_its_end() {
     let folder = tempfile::tempdir().unwrap();
     let directory = folder.path().join("locks");
-    let mut process = process();
+    let mut process = Process::start();
     let (mut clerk, clerks_end) = clerk(&directory, LONG, &process);
-    let input = process.stdin.take();
+    let input = process.0.stdin.take();
     let its = directory.clone();
     let work = thread::spawn(move || {
         attend(&clerks_end, &its);
@@ -90,7 +102,7 @@ fn it_takes_probes_removes_and_sweeps_at_its_end() {
 
 #[test]
 fn what_it_can_not_take_it_explains() {
-    let process = process();
+    let process = Process::start();
     let (mut clerk, clerks_end) = clerk(Path::new("/proc/self"), LONG, &process);
     let work = thread::spawn(move || attend(&clerks_end, Path::new("/proc/self")));
     let refused = clerk.take(7, true).unwrap_err();
@@ -104,7 +116,7 @@ fn what_it_can_not_take_it_explains() {
 
 #[test]
 fn an_answer_to_another_request_is_not_taken_for_this_ones() {
-    let process = process();
+    let process = Process::start();
     let folder = tempfile::tempdir().unwrap();
     let (mut clerk, clerks_end) = clerk(folder.path(), LONG, &process);
     let (run, _job) = take(folder.path(), 7, true).unwrap();
@@ -118,7 +130,7 @@ fn an_answer_to_another_request_is_not_taken_for_this_ones() {
 
 #[test]
 fn without_an_answer_in_time_it_is_asked_no_more_until_that_has_come() {
-    let process = process();
+    let process = Process::start();
     let folder = tempfile::tempdir().unwrap();
     let patience = Duration::from_millis(30);
     let (mut clerk, clerks_end) = clerk(folder.path(), patience, &process);
@@ -154,7 +166,7 @@ fn without_an_answer_in_time_it_is_asked_no_more_until_that_has_come() {
 
 #[test]
 fn a_lock_without_its_descriptor_is_an_error() {
-    let process = process();
+    let process = Process::start();
     let folder = tempfile::tempdir().unwrap();
     let (mut clerk, clerks_end) = clerk(folder.path(), LONG, &process);
     let (run, job) = take(folder.path(), 7, true).unwrap();
@@ -174,7 +186,7 @@ fn a_lock_without_its_descriptor_is_an_error() {
 
 #[test]
 fn a_stop_signal_ends_the_wait() {
-    let process = process();
+    let process = Process::start();
     let (mut clerk, _clerks_end) = clerk(Path::new("/"), LONG, &process);
     clerk.inherited.block().unwrap();
     raise(Signal::SIGTERM).unwrap();
@@ -186,7 +198,7 @@ fn a_stop_signal_ends_the_wait() {
 
 #[test]
 fn a_clerk_that_is_gone_is_an_error() {
-    let process = process();
+    let process = Process::start();
     let (mut clerk, clerks_end) = clerk(Path::new("/"), LONG, &process);
     drop(clerks_end);
     let error = clerk.take(7, true).unwrap_err();
@@ -195,31 +207,31 @@ fn a_clerk_that_is_gone_is_an_error() {
 
 #[test]
 fn one_that_does_not_leave_is_reported_and_killed_if_it_hangs() {
-    let mut process = process();
+    let mut process = Process::start();
     let (clerk, _clerks_end) = clerk(Path::new("/"), LONG, &process);
     let pid = clerk.pid;
     let limit = Duration::from_millis(30);
     let begun = Instant::now();
     assert_eq!(clerk.leaves_within(limit), Some(pid));
     assert!(begun.elapsed() >= limit);
-    assert!(process.try_wait().unwrap().is_none());
+    assert!(process.0.try_wait().unwrap().is_none());
 
     let (mut clerk, _clerks_end) = self::clerk(Path::new("/"), Duration::ZERO, &process);
     assert!(clerk.take(7, true).is_err());
     // One that owes an answer is not waited for.
     assert_eq!(clerk.leaves_within(LONG), Some(pid));
-    let status = process.wait().unwrap();
+    let status = process.0.wait().unwrap();
     let signal = std::os::unix::process::ExitStatusExt::signal(&status);
     assert_eq!(signal, Some(SIGKILL));
 }
 
 #[test]
 fn one_that_has_answered_late_is_waited_for() {
-    let mut process = process();
+    let mut process = Process::start();
     let (mut clerk, clerks_end) = clerk(Path::new("/"), Duration::ZERO, &process);
     assert!(clerk.take(7, true).is_err());
     let why = "for want of space".into();
     say(&clerks_end, 1, &Answer::NotTaken { why }, None);
-    drop(process.stdin.take());
+    drop(process.0.stdin.take());
     assert_eq!(clerk.leaves_within(LONG), None);
 }
