@@ -41,12 +41,13 @@ exec chroot . sh -c 'echo ready; read -r line'
 /// The same with systemd as the first process. The groups that its processes are in
 /// are removed when it has gone.
 const SYSTEMD: &str = r#"
+# Newer versions refuse the first version of control groups.
+umount -R /sys/fs/cgroup
+mount -t cgroup2 cgroup2 /sys/fs/cgroup
 own=tokenrun-${1##*/}
-for tree in /sys/fs/cgroup/systemd /sys/fs/cgroup/unified /sys/fs/cgroup; do
-    [ -e "$tree/cgroup.procs" ] || continue
-    mkdir "$tree/$own"
-    echo $$ > "$tree/$own/cgroup.procs"
-done
+tree=/sys/fs/cgroup
+mkdir "$tree/$own"
+echo $$ > "$tree/$own/cgroup.procs"
 rm -rf root/etc/systemd/system/*
 echo "$2" > root/etc/hostname
 systemd-nspawn -q -D root --register=no --keep-unit --hostname="$2" --bind="$4" \
@@ -57,11 +58,8 @@ echo ready
 read -r line || true
 kill -9 $(cat "/proc/$nspawn/task/$nspawn/children") || true
 wait
-for tree in /sys/fs/cgroup/systemd /sys/fs/cgroup/unified /sys/fs/cgroup; do
-    [ -e "$tree/$own" ] || continue
-    echo $$ > "$tree/cgroup.procs"
-    find "$tree/$own" -depth -type d -exec rmdir {} \;
-done
+echo $$ > "$tree/cgroup.procs"
+find "$tree/$own" -depth -type d -exec rmdir {} \;
 "#;
 
 /// A machine that runs.
