@@ -81,6 +81,23 @@ impl Place {
         self.lines(the(begin).text())
     }
 
+    /// Makes the guide's user. False if this release of etcd shows its status to the role root alone: then no other user
+    /// can use it, and tokenrun says so.
+    fn has_user(&self) -> bool {
+        self.shell("etcdctl role add ").end().with_code(0);
+        let status = self
+            .lines("etcdctl endpoint status")
+            .env("AS", "etl:PASSWORD");
+        let is_shown = status.end().code == Some(0);
+        if !is_shown {
+            let first = self.shell("tokenrun init --store etcd://").end();
+            first
+                .with_code(77)
+                .says(&["to the role root alone", "update etcd"]);
+        }
+        is_shown
+    }
+
     /// Lines as a user types them, with the guide's servers.
     fn lines(&self, lines: &str) -> Line {
         let here = format!("127.0.0.1:{}", self.cluster.port(0));
@@ -102,7 +119,9 @@ impl Place {
 #[test]
 fn the_user_of_the_guide_runs_the_job_and_no_other_user_does() {
     let place = Place::new();
-    place.shell("etcdctl role add ").end().with_code(0);
+    if !place.has_user() {
+        return;
+    }
     place
         .shell("tokenrun init --store etcd://")
         .end()
@@ -147,9 +166,13 @@ fn the_user_of_the_guide_runs_the_job_and_no_other_user_does() {
 #[test]
 fn a_zombies_transaction_in_the_same_etcd_writes_nothing() {
     let place = Place::new();
-    for begin in ["etcdctl role add ", "tokenrun init --store etcd://"] {
-        place.shell(begin).end().with_code(0);
+    if !place.has_user() {
+        return;
     }
+    place
+        .shell("tokenrun init --store etcd://")
+        .end()
+        .with_code(0);
     let user = "etcdctl role add app
         etcdctl role grant-permission app --prefix=true read tokenrun/fence/
         etcdctl role grant-permission app --prefix=true readwrite orders/

@@ -33,7 +33,13 @@ fn a_server_is_trusted_by_its_certificate_and_a_user_is_known_by_the_clients() {
     ] {
         assert!(cluster.etcdctl(words).is_some(), "{words:?}");
     }
-    site.short("a").end().with_code(0);
+    let first = site.short("a").end();
+    if first.stderr.contains("to the role root alone") {
+        // A release of etcd that no other user can use.
+        first.with_code(77);
+        return;
+    }
+    first.with_code(0);
     let others = Site::new(known.replace("/p?", "/q?"));
     others
         .short("a")

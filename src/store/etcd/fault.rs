@@ -11,6 +11,8 @@ pub(super) type Fault = fault::Fault<Said>;
 pub(in crate::store) enum Said {
     /// An error, by gRPC's number.
     Answer { code: u32, text: String },
+    /// This user may not see the server's status.
+    StatusDenied,
     /// Something else than was asked for.
     Nonsense(String),
     /// Nothing was written: the look before failed.
@@ -34,6 +36,18 @@ impl Said {
         Self::Answer {
             code,
             text: text.chars().take(LONGEST).collect(),
+        }
+    }
+
+    /// What the server has said of its status. Some releases show it to the role root alone, as a side effect of the
+    /// repair of CVE-2026-33413: <https://github.com/etcd-io/etcd/issues/21663>.
+    pub(super) fn of_status(fault: Fault) -> Fault {
+        match fault {
+            Fault::Said(Self::Answer {
+                code: PERMISSION_DENIED,
+                ..
+            }) => Fault::Said(Self::StatusDenied),
+            other => other,
         }
     }
 
@@ -70,6 +84,7 @@ impl fault::Said for Said {
                 FAILED_PRECONDITION | INVALID_ARGUMENT => Trouble::Misconfigured,
                 _ => Trouble::Unavailable,
             },
+            Self::StatusDenied => Trouble::Denied,
             Self::Nonsense(_) => Trouble::Unavailable,
             Self::Unread(fault) => fault.trouble(),
         }
@@ -78,6 +93,9 @@ impl fault::Said for Said {
     fn words(&self) -> String {
         match self {
             Self::Answer { text, .. } => text.clone(),
+            Self::StatusDenied => {
+                "this release of etcd shows its status, which tells a restored cluster, to the role root alone".into()
+            }
             Self::Nonsense(what) => format!("it does not answer as etcd does: {what}"),
             Self::Unread(fault) => fault.words(),
         }
@@ -86,6 +104,7 @@ impl fault::Said for Said {
     fn remedy(&self) -> Option<&'static str> {
         match self {
             Self::Unread(fault) => fault.remedy(),
+            Self::StatusDenied => Some("update etcd to a release after 3.5.30 or 3.6.11"),
             Self::Nonsense(_) => None,
             Self::Answer { code, text } if Self::is_about_login(*code, text) => Some(
                 "correct the user and the password in the URL, or ETCDCTL_USER and ETCDCTL_PASSWORD",
@@ -117,8 +136,29 @@ impl fault::Said for Said {
     fn is_refusal(&self) -> bool {
         match self {
             Self::Answer { code, .. } => !matches!(*code, UNAVAILABLE | UNAUTHENTICATED),
+            Self::StatusDenied => true,
             Self::Nonsense(_) => false,
             Self::Unread(fault) => fault.is_refusal(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fault::Said as _;
+    use super::*;
+
+    #[test]
+    fn a_status_that_is_denied_has_its_own_remedy_and_other_faults_stay() {
+        let denied = || Said::answer(PERMISSION_DENIED, "etcdserver: permission denied");
+        let Fault::Said(said) = Said::of_status(Fault::Said(denied())) else {
+            panic!("another fault");
+        };
+        assert_eq!(said.trouble(), Trouble::Denied);
+        assert!(said.is_refusal() && !said.is_elsewhere());
+        assert!(said.words().contains("to the role root alone"));
+        assert_ne!(said.remedy(), denied().remedy());
+        let lost = Said::of_status(Fault::Said(Said::answer(UNAVAILABLE, "no leader")));
+        assert_eq!(lost.words(), "no leader");
     }
 }

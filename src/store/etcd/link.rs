@@ -339,7 +339,8 @@ impl Link {
             .start("/etcdserverpb.Maintenance/Status", &Empty {}, SHORT)
             .await?;
         let lease: TimeToLiveResponse = self.channel.answer(lease).await?;
-        let status: StatusResponse = self.channel.answer(status).await?;
+        let status = self.channel.answer(status).await;
+        let status: StatusResponse = status.map_err(Said::of_status)?;
         if lease.ttl < 0 {
             let grant = LeaseGrantRequest { ttl: EVER, id };
             let granted: Result<LeaseResponse, Fault> = self
@@ -511,9 +512,9 @@ fn remove(key: Vec<u8>) -> RequestOp {
 /// What `doctor` asks.
 impl Link {
     pub(super) async fn status(&mut self) -> Result<StatusResponse, Fault> {
-        self.channel
-            .call("/etcdserverpb.Maintenance/Status", &Empty {}, SHORT)
-            .await
+        let path = "/etcdserverpb.Maintenance/Status";
+        let status = self.channel.call(path, &Empty {}, SHORT).await;
+        status.map_err(Said::of_status)
     }
 
     /// How many seconds the clock has counted; `None` if it has not begun.
