@@ -266,9 +266,11 @@ impl GuardHandle {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::ExitStatusExt as _;
     use std::process::{Child, Command};
 
     use super::*;
+    use crate::sys::signals::{SIGKILL, SIGTERM};
 
     fn process() -> (Child, i32) {
         let child = Command::new("sleep").arg("600").spawn().unwrap();
@@ -344,10 +346,9 @@ mod tests {
         let (mut other, its) = process();
         let (mut handle, _guards_end) = handle(its);
         handle.status = Some(Status::Exited(0));
-        handle.signal_guard(crate::sys::signals::SIGKILL).unwrap();
-        assert!(other.try_wait().unwrap().is_none());
+        handle.signal_guard(SIGTERM).unwrap();
         handle.status = None;
-        handle.signal_guard(crate::sys::signals::SIGKILL).unwrap();
-        other.wait().unwrap();
+        handle.signal_guard(SIGKILL).unwrap();
+        assert_eq!(other.wait().unwrap().signal(), Some(SIGKILL));
     }
 }

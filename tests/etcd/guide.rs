@@ -81,21 +81,21 @@ impl Place {
         self.lines(the(begin).text())
     }
 
-    /// Makes the guide's user. False if this release of etcd shows its status to the role root alone: then no other user
-    /// can use it, and tokenrun says so.
-    fn has_user(&self) -> bool {
-        self.shell("etcdctl role add ").end().with_code(0);
-        let status = self
-            .lines("etcdctl endpoint status")
-            .env("AS", "etl:PASSWORD");
-        let is_shown = status.end().code == Some(0);
+    /// With the guide's user, and a store that is known to be new. `None` if this release of etcd shows its status to the
+    /// role root alone: then no other user can use it, and tokenrun says so.
+    fn with_user() -> Option<Self> {
+        let place = Self::new();
+        place.shell("etcdctl role add ").end().with_code(0);
+        let status = place.lines("etcdctl endpoint status");
+        let is_shown = status.env("AS", "etl:PASSWORD").end().code == Some(0);
+        let init = place.shell("tokenrun init --store etcd://").end();
         if !is_shown {
-            let first = self.shell("tokenrun init --store etcd://").end();
-            first
-                .with_code(77)
-                .says(&["to the role root alone", "update etcd"]);
+            let words = ["to the role root alone", "update etcd"];
+            init.with_code(77).says(&words);
+            return None;
         }
-        is_shown
+        init.with_code(0);
+        Some(place)
     }
 
     /// Lines as a user types them, with the guide's servers.
@@ -118,14 +118,9 @@ impl Place {
 
 #[test]
 fn the_user_of_the_guide_runs_the_job_and_no_other_user_does() {
-    let place = Place::new();
-    if !place.has_user() {
+    let Some(place) = Place::with_user() else {
         return;
-    }
-    place
-        .shell("tokenrun init --store etcd://")
-        .end()
-        .with_code(0);
+    };
     let run = place.shell("tokenrun --store etcd://").end().with_code(0);
     assert_eq!(run.stderr, "");
     assert!(run.stdout.trim().parse::<i64>().is_ok(), "{}", run.stdout);
@@ -165,14 +160,9 @@ fn the_user_of_the_guide_runs_the_job_and_no_other_user_does() {
 /// The job's transaction fails as soon as another run was granted the token: also that of a job that was frozen.
 #[test]
 fn a_zombies_transaction_in_the_same_etcd_writes_nothing() {
-    let place = Place::new();
-    if !place.has_user() {
+    let Some(place) = Place::with_user() else {
         return;
-    }
-    place
-        .shell("tokenrun init --store etcd://")
-        .end()
-        .with_code(0);
+    };
     let user = "etcdctl role add app
         etcdctl role grant-permission app --prefix=true read tokenrun/fence/
         etcdctl role grant-permission app --prefix=true readwrite orders/
