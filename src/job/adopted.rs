@@ -103,6 +103,17 @@ mod tests {
     }
 
     #[test]
+    fn children_of_before_may_leave_strangers() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("600")
+            .spawn()
+            .unwrap();
+        assert!(Adopted::look().unwrap().mixed);
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
     fn a_child_that_exists_while_the_guard_lives_is_a_stranger() {
         let start = || {
             let mut sleep = std::process::Command::new("sleep");

@@ -240,6 +240,19 @@ mod tests {
     }
 
     #[test]
+    fn of_one_that_goes_on_printing_only_the_pipe_is_caught_at_the_end() {
+        let (outlet, inlet) = Outlet::pair().unwrap();
+        let mut inlet = File::from(inlet);
+        let end = EventFlag::new().unwrap();
+        end.notify().unwrap();
+        inlet.write_all(&[b'x'; 60_000]).unwrap();
+        let printer = thread::spawn(move || while inlet.write_all(&[b'x'; 4_096]).is_ok() {});
+        let captured = caught(outlet, Tail::new(10), &end);
+        assert!((60_000..=65_536).contains(&captured.printed));
+        printer.join().unwrap();
+    }
+
+    #[test]
     fn of_much_the_end_is_kept() {
         let (capturing, mut inlet) = capturing(1_024);
         let text: String = (0..100_000).map(|number| format!("{number}\n")).collect();

@@ -43,6 +43,8 @@ pub enum HookEnd {
     TimedOut,
     /// It was killed because its starter, or its keeper, received a stop signal.
     Stopped,
+    /// Some of it could not be killed, and is left alone.
+    Unkillable,
     /// It could not be started.
     NotStarted(String),
     /// The keeper ended without a word, or does not answer.

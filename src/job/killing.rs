@@ -136,7 +136,7 @@ fn kill(tree: &Tree<'_>, patient: bool, may_go_on: impl Fn() -> bool) -> Found {
         return found;
     };
     found.survivors = survivors(&struck, patient, procfs::process);
-    if struck.is_empty() && !found.growing {
+    if struck.is_empty() {
         found.look_for_unseen(tree, patient);
     }
     found

@@ -1,9 +1,11 @@
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command};
+use std::thread;
 
 use super::*;
 use crate::job::tree::tests::process;
 use crate::sys::process::pid;
+use crate::sys::wait::is_running;
 
 fn at(millis: u64) -> Moment {
     Moment(Duration::from_millis(millis))
@@ -205,4 +207,33 @@ fn of_a_larger_tree_a_part_is_killed_when_the_time_is_over() {
         });
         family.end();
     }
+}
+
+/// True if a try on this tree says that there are survivors which it does not see.
+fn says_unseen(tree: &Tree<'_>, patient: bool) -> bool {
+    kill(tree, patient, || true).survivors == [UNSEEN]
+}
+
+#[test]
+fn a_living_child_that_proc_does_not_show_is_a_survivor() {
+    let mut family = Family::of(1);
+    // The children of a process that does not exist are not seen.
+    let unseen = Tree::new(i32::MAX, None, true, &|_| true);
+    assert!(!says_unseen(&unseen, true));
+    no_tree(|strangers_too| assert!(!says_unseen(strangers_too, false)));
+    // Other tests have children, too: for moments they have ended and are not reaped.
+    while !says_unseen(&unseen, false) {
+        thread::yield_now();
+    }
+    let mut ended = Command::new("true").spawn().unwrap();
+    let ends = i32::try_from(ended.id()).unwrap();
+    while is_running(ends) == Some(true) {
+        thread::yield_now();
+    }
+    assert!(!says_unseen(&unseen, false));
+    ended.wait().unwrap();
+    for child in &mut family.0 {
+        child.kill().unwrap();
+    }
+    family.end();
 }

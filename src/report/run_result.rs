@@ -249,6 +249,10 @@ pub fn ended(occasion: Occasion, end: &HookEnd, limit: Duration) -> Option<Messa
             ("timeout", how)
         }
         HookEnd::Stopped => ("stopped", "was killed after a stop signal".to_owned()),
+        HookEnd::Unkillable => (
+            "unkillable",
+            "did not end in time, and some of it can't be killed: it is left alone".to_owned(),
+        ),
         HookEnd::NotStarted(error) => ("not_started", format!("could not be started: {error}")),
         HookEnd::Lost => (
             "unknown",

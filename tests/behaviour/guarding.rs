@@ -3,6 +3,7 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::time::{Duration, Instant};
 
 use nix::sys::ptrace;
 use nix::sys::signal::{Signal, kill};
@@ -209,6 +210,22 @@ fn needs_root_an_unkillable_process_is_reported_and_the_token_is_held() {
     assert_eq!(ended.stderr.matches("can't be killed").count(), 1);
     assert_eq!(store.status()["state"], "free");
     assert_eq!(store.history()[0]["signal"], 9);
+}
+
+#[test]
+fn needs_root_a_hook_that_may_not_be_killed_is_left_alone_after_some_time() {
+    let store = Store::new();
+    let hook = format!("--on-success=exec {} root pid", root_program(&store));
+    let line = store.free_run("node-a").unprivileged().script("true");
+    let begun = Instant::now();
+    let run = line.with(&[&hook, "--hook-timeout=1s"]).start();
+    let pid = store.until_line("pid").trim().parse().unwrap();
+    let ended = run.end().with_code(0);
+    // The limit, and two seconds of trying.
+    assert!(begun.elapsed() >= Duration::from_secs(3));
+    ended.says(&["did not end in time, and some of it can't be killed: it is left alone"]);
+    assert!(alive(pid));
+    signal(pid, Signal::SIGKILL);
 }
 
 /// Makes the system refuse the supervisor, which is unprivileged, another thread.

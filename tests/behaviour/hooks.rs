@@ -349,7 +349,7 @@ fn a_keeper_that_does_not_answer_is_killed_some_time_after_the_limit() {
 fn a_hook_has_a_session_of_its_keepers_and_the_limit_on_files_of_its_caller() {
     let store = Store::new();
     let line = store.free_run("a").script("true");
-    let line = line.under(&["prlimit", "--fsize=1024000"]);
+    let line = line.under(&["prlimit", "--fsize=1024000:unlimited"]);
     let hook = "echo $PPID $(cut -d' ' -f6 /proc/$$/stat) $(ulimit -f) >> report";
     line.with(&[&format!("--on-success={hook}")])
         .end()

@@ -121,7 +121,7 @@ impl Keeper<'_> {
             match self.reap()? {
                 Left::Nothing => return Ok(self.end()),
                 Left::Unknown => {}
-                Left::Living if self.gives_up() => return Ok(self.end()),
+                Left::Living if self.gives_up() => return Ok(HookEnd::Unkillable),
                 Left::Living => self.sleep()?,
             }
             if self.ending.is_none() {
