@@ -19,7 +19,7 @@ enum FinishingState {
     /// A heartbeat or a read from before is out.
     Heart(Heart),
     /// The release is out.
-    Releasing { sent_at: Moment },
+    Releasing,
     /// A read is out, to learn whether the release happened.
     Asking { sent_at: Moment },
     /// The record is out.
@@ -135,7 +135,7 @@ impl Finishing {
         match self.state {
             FinishingState::Waiting { until, .. } => until.min(self.give_up_at),
             FinishingState::Heart(_)
-            | FinishingState::Releasing { .. }
+            | FinishingState::Releasing
             | FinishingState::Asking { .. }
             | FinishingState::Recording => self.give_up_at,
         }
@@ -199,7 +199,7 @@ impl Finishing {
             },
             FinishingState::Waiting { .. }
             | FinishingState::Heart(_)
-            | FinishingState::Releasing { .. }
+            | FinishingState::Releasing
             | FinishingState::Asking { .. }
             | FinishingState::Recording => {}
         }
@@ -223,7 +223,7 @@ impl Finishing {
         let run = self.run.clone();
         let swap = lease.release(step.now, &step.claim.timing, run, drawn);
         step.act(Action::Send(Request::Swap(Box::new(swap))));
-        self.state = FinishingState::Releasing { sent_at: step.now };
+        self.state = FinishingState::Releasing;
     }
 
     fn ask(&mut self, step: &mut Step<'_>) {
@@ -246,7 +246,7 @@ impl Finishing {
 
     fn swapped(&mut self, step: &mut Step<'_>, swapped: Swapped) -> Next {
         match (self.state, swapped) {
-            (FinishingState::Releasing { .. }, Swapped::Done(_)) => return self.ended(true),
+            (FinishingState::Releasing, Swapped::Done(_)) => return self.ended(true),
             (FinishingState::Heart(Heart::Noting), _) => self.release(step),
             (FinishingState::Heart(Heart::Beating { sent }), Swapped::Done(time)) => {
                 if let Some(lease) = &mut self.lease {
@@ -254,15 +254,11 @@ impl Finishing {
                 }
                 self.release(step);
             }
-            (FinishingState::Releasing { .. } | FinishingState::Heart(_), Swapped::Conflict) => {
+            (FinishingState::Releasing | FinishingState::Heart(_), Swapped::Conflict) => {
                 self.ask(step)
             }
-            (FinishingState::Releasing { sent_at }, Swapped::Expired(time)) => {
-                if let Some(lease) = &mut self.lease {
-                    lease.saw_time(time, sent_at);
-                }
-                self.wait(step, Then::Ask);
-            }
+            // The read brings the store's time.
+            (FinishingState::Releasing, Swapped::Expired(_)) => self.wait(step, Then::Ask),
             (FinishingState::Heart(_), Swapped::Expired(_)) => self.ask(step),
             (
                 FinishingState::Asking { .. }
@@ -282,7 +278,7 @@ impl Finishing {
             FinishingState::Asking { sent_at }
             | FinishingState::Heart(Heart::Asking { sent_at }) => sent_at,
             FinishingState::Heart(_)
-            | FinishingState::Releasing { .. }
+            | FinishingState::Releasing
             | FinishingState::Recording
             | FinishingState::Waiting { .. } => return Next::Stay,
         };
@@ -309,7 +305,7 @@ impl Finishing {
             // The store that was opened does not come back.
             return self.gives_up(step);
         }
-        self.perhaps_released |= matches!(self.state, FinishingState::Releasing { .. });
+        self.perhaps_released |= matches!(self.state, FinishingState::Releasing);
         self.wait(step, then);
         Next::Stay
     }

@@ -291,3 +291,54 @@ fn a_run_that_does_not_yield_or_is_the_target_goes_on() {
         assert!(!ends, "{yields} {to}");
     }
 }
+
+/// The notes that a machine has said, but for those of each heartbeat.
+fn notes(did: &[Action]) -> Vec<&'static str> {
+    let name = |action: &Action| match action {
+        Action::Say(Note::TroubleBegan { .. }) => Some("began"),
+        Action::Say(Note::TroubleEnded) => Some("ended"),
+        _ => None,
+    };
+    did.iter().filter_map(name).collect()
+}
+
+#[test]
+fn a_trouble_with_the_store_is_said_when_it_begins_and_when_it_ends() {
+    let mut rig = Rig::beating();
+    for _ in 0..2 {
+        assert_eq!(notes(&rig.fails()), ["began"]);
+        let first_pause = rig.machine.wake_at().map(|at| at.since(rig.now));
+        rig.wait(s(1));
+        assert_eq!(notes(&rig.fails()), [""; 0]);
+        rig.wait(s(2));
+        assert_eq!(notes(&rig.answered()), ["ended"]);
+        rig.tell(Event::GuardAnswered);
+        assert_eq!(first_pause, Some(Duration::from_millis(100)));
+        rig.wait(s(10));
+    }
+}
+
+#[test]
+fn a_heartbeat_after_one_that_came_too_late_expires_by_the_time_in_that_answer() {
+    let mut rig = Rig::beating();
+    rig.out = None;
+    // The store's clock was set, which its epoch does not show.
+    rig.store.advance(s(1_000));
+    let time = rig.store.now();
+    rig.tell(Event::Swapped(Ok(Swapped::Expired(time.clone()))));
+    let Some(Request::Swap(next)) = &rig.out else {
+        panic!("{:?}", rig.out);
+    };
+    assert_eq!(next.expiry, time.until(TIMEOUT));
+}
+
+#[test]
+fn a_machine_whose_lease_can_not_be_trusted_does_not_wake_for_heartbeats() {
+    let mut rig = Rig::running();
+    rig.tell(Event::GuardAnswered);
+    rig.now = Moment(s(100)).plus(TRUSTED);
+    rig.tell(Event::Tick);
+    rig.tell(Event::GuardAnswered);
+    let wakes = rig.machine.wake_at().unwrap();
+    assert!(wakes > rig.now, "{wakes:?}");
+}

@@ -376,3 +376,61 @@ fn a_success_is_recorded_by_retries_as_long_as_the_lease_is_trusted() {
     assert_eq!(rig.ending().exit(codes(true)), crate::exit::Exit::Code(74));
     assert_eq!(rig.ending().exit(codes(false)), crate::exit::Exit::OK);
 }
+
+#[test]
+fn a_stop_while_finishing_is_in_the_ending() {
+    let mut rig = Rig::running();
+    rig.job_ends(Status::Exited(0));
+    rig.tell(stop(15));
+    rig.tell(stop(2));
+    rig.answered();
+    let Ending::Ran { stopped_by, .. } = rig.ending() else {
+        panic!("{:?}", rig.ending());
+    };
+    assert_eq!(*stopped_by, Some(15), "the first one");
+}
+
+/// The rig refuses a second request while one is out.
+#[test]
+fn a_record_that_failed_is_written_again_once() {
+    let mut rig = Rig::beating();
+    rig.taken_by_another();
+    rig.answered();
+    rig.answered();
+    rig.job_ends(Status::Exited(0));
+    rig.fails();
+    rig.wait(s(1));
+    assert!(matches!(rig.out, Some(Request::Record(_))), "{:?}", rig.out);
+    rig.wait(s(1));
+    rig.answered();
+    assert!(matches!(rig.ending(), Ending::Ran { recorded: true, .. }));
+}
+
+#[test]
+fn no_loss_is_said_of_a_job_that_was_ended_for_one() {
+    let mut rig = Rig::beating();
+    rig.operates(&Act::Revoke);
+    for _ in 0..3 {
+        rig.answered();
+    }
+    made_to_exit(&mut rig);
+    rig.taken_by_another();
+    for _ in 0..3 {
+        let did = rig.answered();
+        assert!(!warns_of_loss(&did), "{did:?}");
+    }
+    assert_eq!(short(rig.ending()), "Lost(Revoked)");
+}
+
+#[test]
+fn the_last_failure_is_the_reason_why_a_run_is_not_recorded() {
+    let mut rig = Rig::running();
+    rig.job_ends(Status::Exited(0));
+    rig.fails();
+    let did = rig.wait(6 * TIMEOUT);
+    let reason = did.iter().find_map(|action| match action {
+        Action::Say(Note::NotRecorded { error, .. }) => Some(error.clone()),
+        _ => None,
+    });
+    assert_eq!(reason, Some(Some(unavailable())));
+}

@@ -67,3 +67,69 @@ fn a_guard_that_does_not_answer_is_continued_and_then_replaced() {
     rig.answered();
     assert_eq!(last_outcome(&rig), Some(Outcome::Lost));
 }
+
+#[test]
+fn a_guard_that_is_gone_gets_no_orders() {
+    let mut rig = Rig::running();
+    let did = rig.tell(Event::GuardGone);
+    assert_eq!(words(&did, rig.now), "say Stopping, end without the guard");
+    for _ in 0..5 {
+        let did = rig.wait(s(1));
+        assert_eq!(words(&did, rig.now), "");
+    }
+}
+
+#[test]
+fn a_guard_that_does_not_answer_a_reminder_is_continued_and_then_replaced() {
+    let mut rig = Rig::running();
+    rig.tell(stop(15));
+    rig.tell(Event::GuardAnswered);
+    let reminded = rig.wait(GRACE);
+    assert_eq!(kill_at(&reminded), Some(rig.now), "{reminded:?}");
+    let mut said = Vec::new();
+    for _ in 0..12 {
+        said.extend(rig.wait(s(1)));
+    }
+    let has = |wanted: fn(&Action) -> bool| said.iter().any(wanted);
+    assert!(has(|it| matches!(it, Action::ContinueGuard)), "{said:?}");
+    assert!(has(|it| matches!(it, Action::EndWithoutGuard)), "{said:?}");
+}
+
+#[test]
+fn an_end_for_an_untrusted_lease_is_ordered_once_until_its_reminder() {
+    let mut rig = Rig::running();
+    rig.wait(s(10));
+    rig.fails();
+    rig.out = None;
+    rig.now = Moment(s(100)).plus(LAST_START);
+    assert!(kill_at(&rig.tell(Event::Tick)).is_some());
+    rig.tell(Event::GuardAnswered);
+    rig.out = None;
+    rig.now = rig.now.plus(MS);
+    assert_eq!(kill_at(&rig.tell(Event::Tick)), None);
+}
+
+#[test]
+fn a_job_that_a_stop_has_kept_from_its_start_is_stopped_by_the_signal() {
+    for (why, signalled) in [(NotStarted::TooLate, true), (no_process(), false)] {
+        let mut rig = Rig::starting();
+        rig.tell(stop(15));
+        rig.tell(Event::JobNotStarted(why.clone()));
+        rig.answered();
+        let Ending::Ran { end, .. } = rig.ending() else {
+            panic!("{:?}", rig.ending());
+        };
+        let expected = match signalled {
+            true => Unstarted::Signal(15),
+            false => Unstarted::Guard(why),
+        };
+        assert_eq!(*end, JobEnd::NotStarted(expected));
+    }
+}
+
+fn no_process() -> NotStarted {
+    NotStarted::NoProcess(Failed {
+        program: "job".into(),
+        error: "no memory".into(),
+    })
+}

@@ -5,8 +5,8 @@
 //! reaches; then each mutant meets the tests that reach it, the quick ones first, until one fails or hangs. A survivor that is
 //! in `tests/mutants/equivalent.txt` is explained: it changes nothing. More than 2 % of others is a failure.
 //!
-//! `--since COMMIT` takes the files under `src` that have changed since then. `--tests PREFIX` and `--skip PREFIX` choose the
-//! tests; `--sample N` takes every Nth mutant; `--again OUTPUT` takes the survivors that an earlier run printed.
+//! `--since COMMIT` takes the files under `src` that have changed since then. `--tests PREFIX` chooses unit tests,
+//! `--skip PREFIX` leaves tests out; `--sample N` takes every Nth mutant; `--again OUTPUT` takes the survivors that an earlier run printed.
 //! `--suite behaviour` adds the tests of a suite that runs the program (as root: each test gets namespaces of its own, so that
 //! nothing outlives it).
 
@@ -312,7 +312,8 @@ fn tests<'a>(programs: &'a [Program], options: &Options) -> Vec<Test<'a>> {
         let names = text.lines().filter_map(|line| line.strip_suffix(": test"));
         let wanted = |name: &&str| {
             let begins = |these: &[String]| these.iter().any(|it| name.starts_with(it.as_str()));
-            (options.tests.is_empty() || begins(&options.tests)) && !begins(&options.skip)
+            let is_chosen = options.tests.is_empty() || program.is_suite || begins(&options.tests);
+            is_chosen && !begins(&options.skip)
         };
         tests.extend(names.filter(wanted).map(|name| Test {
             program,
