@@ -3,6 +3,7 @@
 use super::rig::*;
 use crate::moment::Moment;
 use crate::run::machine::{Limits, Wait};
+use crate::store::Request;
 use crate::store::model::{ModelData, ModelStore, Server};
 use crate::token::rule::tests::fixture::s;
 use crate::token::{ClockEpoch, Served};
@@ -43,6 +44,25 @@ fn woken(rig: &mut Rig) -> String {
     let at = rig.machine.wake_at().expect("it wakes");
     let first = words(&rig.wait(at.since(rig.now)), rig.now);
     format!("{first} | {}", settled(rig))
+}
+
+/// A store that has changed in between rejects the grant.
+#[test]
+fn a_grant_carries_the_note_by_which_it_was_judged() {
+    let mut rig = seeking(promoted(), Wait::No);
+    settled(&mut rig);
+    rig.wait(s(60));
+    while !matches!(&rig.out, Some(Request::Swap(_))) {
+        rig.answered();
+    }
+    let Some(Request::Swap(grant)) = &rig.out else {
+        panic!("{:?}", rig.out);
+    };
+    assert_eq!(
+        grant.note.as_deref(),
+        rig.store.contents().incarnation.as_ref()
+    );
+    assert!(grant.note.is_some());
 }
 
 #[test]

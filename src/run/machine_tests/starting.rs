@@ -293,6 +293,7 @@ fn a_grant_that_happens_after_the_next_one_was_sent_is_the_runs() {
     rig.wait(s(1));
     rig.answered();
     let second = rig.out.clone().expect("another grant is out");
+    let sent_at = Moment(s(100));
     let fence = |request: &Request| match request {
         Request::Swap(swap) => swap.to.fence,
         other => panic!("{other:?}"),
@@ -301,13 +302,27 @@ fn a_grant_that_happens_after_the_next_one_was_sent_is_the_runs() {
     rig.fails();
     first.carry_out(&mut rig.store);
     rig.wait(s(1));
-    rig.answered();
+    let did = rig.answered();
+    assert_eq!(kill_at(&did), Some(sent_at.plus(TRUSTED)));
     assert_eq!(rig.row().fence, fence(&first));
     rig.tell(Event::JobStarted);
+    rig.wait(s(10));
+    let did = rig.answered();
+    assert_eq!(kill_at(&did), Some(rig.now.plus(TRUSTED)), "no conflict");
     rig.job_ends(Status::Exited(0));
     let Some(Request::Swap(release)) = &rig.out else {
         panic!("{:?}", rig.out);
     };
     let ended = release.ended.as_ref().expect("a run ends");
     assert_eq!(ended.fence, fence(&first));
+}
+
+#[test]
+fn a_stop_while_a_grant_is_out_asks_for_no_key() {
+    let mut claim = claim_of("a");
+    claim.about.once_key = Some("today".into());
+    let mut rig = Rig::of(claim, Limits::default(), ModelStore::new());
+    rig.answered();
+    rig.tell(stop(15));
+    assert_eq!(sent(&rig.answered()), [StampOf::Released]);
 }

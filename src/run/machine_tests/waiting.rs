@@ -9,9 +9,10 @@ use crate::run::machine::{Limits, Wait};
 use crate::store::Request;
 use crate::store::{Queue as _, StoreError, Trouble};
 use crate::sys::wait::Status;
+use crate::token::operator::Act;
 use crate::token::queue::LIVES;
-use crate::token::rule::tests::fixture::{MS, but, s};
-use crate::token::{GroupName, SessionId};
+use crate::token::rule::tests::fixture::{MS, but, client, s};
+use crate::token::{GroupName, Refusal, SessionId};
 
 /// The machine's clock reads 100 s at the start.
 const BEGUN: Duration = s(100);
@@ -399,9 +400,7 @@ fn the_expected_client_waits_for_its_token_and_takes_it_back() {
         let claim = but(claim_of("b"), |claim| claim.failback = true);
         Rig::of(claim, limits, holder.store.clone())
     };
-    holder.operates(&crate::token::operator::Act::Expect(Some(
-        crate::token::rule::tests::fixture::client("b"),
-    )));
+    holder.operates(&Act::Expect(Some(client("b"))));
     rig.answered();
     rig.answered();
     // The holder adopts the operator's write.
@@ -426,4 +425,78 @@ fn the_expected_client_waits_for_its_token_and_takes_it_back() {
         rig.wait(s(1));
     }
     panic!("{:?}", rig.machine.phase());
+}
+
+/// How often a note of this name is said.
+fn said(did: &[Action], name: &str, rig: &Rig) -> usize {
+    let words = words(did, rig.now);
+    words
+        .split(", ")
+        .filter(|it| *it == format!("say {name}"))
+        .count()
+}
+
+/// A holder that is dead, whose token others get after the head start of the client `c`.
+fn handed_off_to_c() -> Rig {
+    let mut dead = Rig::running();
+    dead.operates(&Act::Handoff(client("c")));
+    dead.store.advance(s(60));
+    dead
+}
+
+#[test]
+fn a_store_that_is_away_again_is_said_again() {
+    let head_start = waits("b", Wait::Forever, &handed_off_to_c());
+    let (queued, _) = in_queue(Wait::Forever);
+    for mut rig in [head_start, queued] {
+        rig.out
+            .get_or_insert(Request::Read(GroupName::new("g").unwrap(), None));
+        for _ in 0..2 {
+            let did = rig.fails();
+            assert_eq!(said(&did, "StoreAway", &rig), 1, "{did:?}");
+            rig.wait(s(1));
+            let did = rig.fails();
+            assert_eq!(said(&did, "StoreAway", &rig), 0, "{did:?}");
+            rig.wait(s(2));
+            while rig.out.is_some() {
+                rig.answered();
+            }
+            rig.wait(s(2));
+        }
+    }
+}
+
+#[test]
+fn a_head_start_is_said_once_and_named_at_the_end() {
+    let mut rig = waits("b", Wait::For(BEGUN + s(3)), &handed_off_to_c());
+    let did = rig.answered();
+    assert_eq!(said(&did, "Staying", &rig), 1, "{did:?}");
+    while rig.machine.ending().is_none() {
+        assert!(rig.now.0 <= BEGUN + s(4), "{:?}", rig.machine.phase());
+        let mut did = rig.wait(Duration::from_millis(500));
+        while rig.out.is_some() {
+            did.extend(rig.answered());
+        }
+        assert_eq!(said(&did, "Staying", &rig), 0, "{did:?}");
+    }
+    let Ending::Refused { why, .. } = rig.ending() else {
+        panic!("{:?}", rig.ending());
+    };
+    assert!(matches!(why, Refusal::HeadStart { .. }), "{why:?}");
+}
+
+#[test]
+fn the_time_in_the_queue_counts_from_the_refusal() {
+    let (mut rig, mut holder) = in_queue(Wait::Forever);
+    rig.wait(Duration::from_millis(700));
+    holder.job_ends(Status::Exited(0));
+    holder.answered();
+    rig.tell(Event::Notified);
+    rig.answered();
+    let did = rig.answered();
+    let waited = did.iter().find_map(|action| match action {
+        Action::Say(Note::Waited { waited }) => Some(*waited),
+        _ => None,
+    });
+    assert_eq!(waited, Some(Duration::from_millis(700)));
 }
