@@ -57,7 +57,7 @@ use crate::token::swap::{creation, grant, heartbeat, release};
 use crate::token::{
     About, ActRecord, Actor, Claim, ClientId, ClockEpoch, Doubt, Fence, GrantKind, GroupName,
     Others, Outcome, Pause, Recorded, ResourceName, Row, RunEnd, RunRecord, Served, SessionId,
-    Stamp, State, StoreTime, Swap, Swapped, Timing, Until, Version, Wishes,
+    Stamp, State, StoreTime, Swap, Swapped, Timing, Until, Version, WallTime, Wishes,
 };
 
 /// A store for a test, with its own data and a clock that the test sets.
@@ -132,6 +132,7 @@ suite!(
     a_run_that_history_lost_is_written_whole_with_its_key,
     a_release_writes_a_run_that_history_lost,
     history_is_newest_first_by_group_and_limited,
+    finished_runs_come_by_fence_in_a_group_and_by_start_across_groups,
     history_is_filtered_by_client_outcome_and_time,
     an_act_is_recorded_in_the_swap_that_does_it,
     an_act_that_does_not_happen_is_not_recorded,
@@ -144,6 +145,7 @@ suite!(
     an_output_is_kept_with_its_run,
     a_key_is_done_by_the_swap_that_records_success,
     a_key_is_done_at_most_once_and_by_a_late_record_too,
+    keys_come_by_the_time_at_which_they_were_done,
     a_key_is_forgotten_in_the_swap_of_an_act,
     a_raised_fence_is_recorded_and_the_next_grant_is_higher,
     a_mark_never_falls_and_each_resource_has_its_own,

@@ -463,7 +463,10 @@ impl Records for ModelStore {
         let limit = query.limit.map_or(usize::MAX, |n| n as usize);
         let runs = inner.contents.runs.iter();
         let mut runs: Vec<_> = runs.filter(|run| query.wants(run)).cloned().collect();
-        runs.sort_by_key(|run| std::cmp::Reverse((run.started_at, run.fence)));
+        match query.group {
+            Some(_) => runs.sort_by_key(|run| std::cmp::Reverse(run.fence)),
+            None => runs.sort_by_key(|run| std::cmp::Reverse((run.started_at, run.fence))),
+        }
         runs.truncate(limit);
         Ok(runs)
     }

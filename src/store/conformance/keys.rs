@@ -116,6 +116,24 @@ pub(super) fn a_key_is_done_at_most_once_and_by_a_late_record_too(fixture: &dyn 
     assert_eq!(store.once(&group, "other").unwrap(), None);
 }
 
+pub(super) fn keys_come_by_the_time_at_which_they_were_done(fixture: &dyn Fixture) {
+    let mut store = fixture.store();
+    let group = GroupName::new("g").unwrap();
+    for (fence, key) in [(1, "b"), (2, "a"), (3, "z")] {
+        if key == "z" {
+            fixture.advance(Duration::from_secs(1));
+        }
+        let run = RunRecord {
+            once_key: Some(key.into()),
+            ..unheld_run(&group, fence)
+        };
+        assert_eq!(store.record(&run), Ok(Recorded::Written));
+    }
+    let marks = store.once_marks(Some(&group)).unwrap();
+    let keys: Vec<_> = marks.iter().map(|mark| mark.key.as_str()).collect();
+    assert_eq!(keys, ["z", "a", "b"]);
+}
+
 pub(super) fn a_key_is_forgotten_in_the_swap_of_an_act(fixture: &dyn Fixture) {
     let mut store = fixture.store();
     let store = store.as_mut();

@@ -220,6 +220,32 @@ pub(super) fn history_is_newest_first_by_group_and_limited(fixture: &dyn Fixture
     assert_eq!(sessions(Some("none"), Some(9)), "");
 }
 
+/// The two orders differ once the clock was set back.
+pub(super) fn finished_runs_come_by_fence_in_a_group_and_by_start_across_groups(
+    fixture: &dyn Fixture,
+) {
+    let mut store = fixture.store();
+    for (group, fence, started_at) in [("g", 1, 300), ("g", 3, 100), ("g", 2, 200), ("h", 9, 150)] {
+        let run = RunRecord {
+            started_at: WallTime(started_at),
+            ..unheld_run(&GroupName::new(group).unwrap(), fence)
+        };
+        assert_eq!(store.record(&run), Ok(Recorded::Written));
+    }
+    let mut fences = |group: Option<&str>, limit| {
+        let query = RunQuery {
+            group: group.map(|group| GroupName::new(group).unwrap()),
+            limit,
+            ..RunQuery::default()
+        };
+        let runs = store.runs(&query).unwrap().into_iter();
+        runs.map(|run| run.fence.0).collect::<Vec<_>>()
+    };
+    assert_eq!(fences(None, None), [1, 2, 9, 3]);
+    assert_eq!(fences(Some("g"), None), [3, 2, 1]);
+    assert_eq!(fences(Some("g"), Some(1)), [3]);
+}
+
 pub(super) fn history_is_filtered_by_client_outcome_and_time(fixture: &dyn Fixture) {
     let mut store = fixture.store();
     let store = store.as_mut();

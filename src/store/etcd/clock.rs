@@ -152,3 +152,57 @@ impl Rules {
 #[cfg(test)]
 #[path = "clock_model.rs"]
 mod model;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_is_judged_by_what_the_store_has_kept() {
+        let epoch = Epoch {
+            generation: 7,
+            term: 3,
+        };
+        let kept = Kept {
+            epoch,
+            mark: Mark {
+                seconds: 100,
+                index: 50,
+            },
+        };
+        let judge = |rules: Rules, term: u64, (seconds, index): (i64, u64), is_late: bool| {
+            let sight = Sight {
+                term,
+                term_of_clock: term,
+                mark: Mark { seconds, index },
+                is_late,
+            };
+            rules.judge(Some(kept), &sight, 9)
+        };
+        let certain = Judged::Certain(epoch);
+        let elected = Judged::Begins(Epoch { term: 4, ..epoch });
+        let new = |term| {
+            Judged::Begins(Epoch {
+                generation: 9,
+                term,
+            })
+        };
+        for (term, mark, early, late) in [
+            (3, (100, 50), certain, certain),
+            (3, (98, 50), certain, certain),
+            (3, (97, 50), Judged::AskLater, new(3)),
+            (3, (100, 49), Judged::AskLater, new(3)),
+            (4, (0, 50), elected, elected),
+            (4, (0, 49), Judged::AskLater, new(4)),
+            (2, (100, 50), new(2), new(2)),
+        ] {
+            for (is_late, expected) in [(false, early), (true, late)] {
+                let judged = judge(Rules::default(), term, mark, is_late);
+                assert_eq!(judged, expected, "{term} {mark:?} {is_late}");
+            }
+        }
+        // The search for worlds takes this rule away.
+        let without = Some(Rule::TermRises);
+        assert_eq!(judge(Rules { without }, 2, (100, 50), true), certain);
+    }
+}

@@ -156,8 +156,8 @@ impl Writes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::kv::Fields;
     use crate::store::kv::flights::FRESH;
+    use crate::store::kv::{Fields, Rank};
     use crate::token::{Stamp, WallTime};
 
     #[test]
@@ -168,7 +168,7 @@ mod tests {
             .iter()
             .map(|rank| keys.of_place("runs:g", *rank, "k"))
             .collect();
-        assert!(places.is_sorted(), "{places:?}");
+        assert!(places.is_sorted_by(|one, next| one < next), "{places:?}");
         for (rank, place) in ranks.iter().zip(&places) {
             let part = Part {
                 list: "runs:g".into(),
@@ -184,15 +184,74 @@ mod tests {
     }
 
     #[test]
-    fn a_stamp_is_never_too_old() {
-        let time = |tick_ms| StoreTime {
+    fn every_key_is_under_the_prefix() {
+        let keys = Keys::new("a");
+        assert_eq!(keys.of_entry("token:g"), b"a/e/token:g");
+        assert_eq!(keys.entry_of(b"a/e/token:g"), Some("token:g"));
+        for other in [&b"b/e/token:g"[..], b"a/l/token:g", b"a/e/\xff"] {
+            assert_eq!(keys.entry_of(other), None);
+        }
+        let place = keys.of_place("runs:g", 0, "k");
+        assert_eq!(place, b"a/l/runs:g/7fffffffffffffff/k");
+        assert_eq!(keys.own("clock"), b"a/clock");
+        // The hash of "a" that the authors of FNV publish.
+        let hash = 0xaf63_dc4c_8601_ec8c_u64;
+        assert_eq!(keys.clock(), (hash >> 1).cast_signed());
+    }
+
+    fn time(tick_ms: i64) -> StoreTime {
+        StoreTime {
             epoch: ClockEpoch("e".into()),
             stamp: Stamp {
                 tick_ms,
                 wall: WallTime(5),
             },
+        }
+    }
+
+    #[test]
+    fn a_write_moves_its_places_and_a_removal_leaves_none() {
+        let keys = Keys::new("p");
+        let put = |ranks: [i64; 2]| Put {
+            key: "k".into(),
+            version: "1".into(),
+            fields: Fields::new(),
+            stamps: true,
+            numbered: false,
+            lists: ["all", "own"]
+                .map(str::to_owned)
+                .into_iter()
+                .zip(ranks.map(Rank::At))
+                .collect(),
         };
-        let shown = |stored: i64, now: i64| {
+        let places = |ranks: [i64; 2]| {
+            [("all", ranks[0]), ("own", ranks[1])]
+                .map(|(list, rank)| keys.of_place(list, rank, "k"))
+        };
+        let mut first = Writes::default();
+        first.put(&keys, &put([1, 2]), None, &time(3));
+        let before = &first.entries["k"];
+        assert_eq!(first.removes, [b""; 0]);
+        let mut second = Writes::default();
+        second.put(&keys, &put([1, 7]), Some(before), &time(4));
+        assert_eq!(second.removes, [keys.of_place("own", 2, "k")]);
+        let after = &second.entries["k"];
+        let mut sets = BTreeMap::from(places([1, 7]).map(|place| (place, Vec::new())));
+        sets.insert(keys.of_entry("k"), after.json());
+        assert_eq!(second.sets, sets);
+        let mut third = Writes::default();
+        let delete = Delete {
+            key: "k".into(),
+            lists: Vec::new(),
+        };
+        third.delete(&keys, &delete, after);
+        let [all, own] = places([1, 7]);
+        assert_eq!(third.removes, [keys.of_entry("k"), all, own]);
+    }
+
+    #[test]
+    fn a_stamp_is_never_too_old() {
+        let shown_at = |stored: i64, now: StoreTime| {
             let mut writes = Writes::default();
             let put = Put {
                 key: "k".into(),
@@ -204,13 +263,13 @@ mod tests {
             };
             writes.put(&Keys::new("p"), &put, None, &time(stored));
             let written = Written::read(&writes.sets[b"p/e/k".as_slice()]);
-            let now = time(now);
             let now = Now {
                 time: &now,
                 step_ms: STEP_MS,
             };
             entry(written, 0, &now).stamp.stamp.tick_ms
         };
+        let shown = |stored: i64, now: i64| shown_at(stored, time(now));
         // A reading is rounded up; the write comes up to FRESH later, by a clock that may be a tenth slow.
         let reading = |truth: i64| (truth + 999) / 1_000 * 1_000;
         let latest = i64::try_from(FRESH.as_millis()).unwrap() * 11 / 10;
@@ -226,6 +285,12 @@ mod tests {
         assert_eq!(shown(3_000, 9_000), 4_300);
         assert_eq!(shown(9_000, 9_000), 9_000);
         assert_eq!(shown(10_000, 9_000), 9_000);
-        assert_eq!(shown(12_000, 9_000), 12_000);
+        assert_eq!(shown(11_600, 9_000), 9_000);
+        assert_eq!(shown(11_601, 9_000), 11_601);
+        let another = StoreTime {
+            epoch: ClockEpoch("f".into()),
+            ..time(9_000)
+        };
+        assert_eq!(shown_at(3_000, another), 3_000);
     }
 }

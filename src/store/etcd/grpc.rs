@@ -268,10 +268,15 @@ fn decoded<A: Message + Default>(bytes: &[u8]) -> Result<A, Fault> {
 
 #[cfg(test)]
 mod tests {
+    use h2::server::SendResponse;
+    use hyper::http::{Response, StatusCode};
     use proptest::prelude::*;
+    use tokio::io::DuplexStream;
+    use tokio::runtime::Builder;
+    use tokio::task::JoinHandle;
 
     use super::super::messages::{
-        Header, KeyValue, RangeResponse, Response, ResponseOp, TxnResponse, WatchRequest,
+        Header, KeyValue, RangeResponse, Response as OfTxn, ResponseOp, TxnResponse, WatchRequest,
     };
     use super::*;
     use crate::mutated::mutated;
@@ -296,7 +301,7 @@ mod tests {
             }),
             succeeded: true,
             responses: vec![ResponseOp {
-                response: Some(Response::Range(read)),
+                response: Some(OfTxn::Range(read)),
             }],
         }
     }
@@ -308,6 +313,113 @@ mod tests {
         assert_eq!(decoded::<TxnResponse>(&bytes).unwrap(), sent);
         for cut in 0..bytes.len() {
             assert!(decoded::<TxnResponse>(&bytes[..cut]).is_err(), "{cut}");
+        }
+    }
+
+    /// Answers a request by its path with the message that came, in two parts.
+    async fn answered(request: Request<RecvStream>, mut respond: SendResponse<Bytes>) {
+        let (request, mut body) = request.into_parts();
+        let mut message = Vec::new();
+        while let Some(part) = body.data().await {
+            message.extend_from_slice(&part.unwrap());
+        }
+        let has_token = request.headers.get("token").is_some_and(|it| it == "t");
+        let mut response = Response::new(());
+        let mut trailers = HeaderMap::new();
+        match request.uri.path() {
+            "/denied" => {
+                let headers = response.headers_mut();
+                headers.insert("grpc-status", HeaderValue::from_static("7"));
+                headers.insert("grpc-message", HeaderValue::from_static("no%20right"));
+            }
+            "/not-found" => *response.status_mut() = StatusCode::NOT_FOUND,
+            "/without-status" => {}
+            "/login" if !has_token => {
+                trailers.insert("grpc-status", HeaderValue::from_static("16"));
+            }
+            _ => {
+                trailers.insert("grpc-status", HeaderValue::from_static("0"));
+            }
+        }
+        let mut stream = respond.send_response(response, false).unwrap();
+        let (first, second) = message.split_at(message.len() / 2);
+        for part in [first, second] {
+            let part = Bytes::copy_from_slice(part);
+            stream.send_data(part, false).unwrap();
+        }
+        stream.send_trailers(trailers).unwrap();
+    }
+
+    /// A server that has one request at a time.
+    async fn serve(pipe: DuplexStream) {
+        let mut builder = h2::server::Builder::new();
+        let opening = builder.max_concurrent_streams(1).handshake(pipe);
+        let mut connection = opening.await.unwrap();
+        while let Some(Ok((request, respond))) = connection.accept().await {
+            tokio::spawn(answered(request, respond));
+        }
+    }
+
+    /// Runs this with a connection and its server.
+    fn run(test: impl AsyncFnOnce(Channel, JoinHandle<()>)) {
+        let runtime = Builder::new_current_thread().build();
+        runtime.unwrap().block_on(async {
+            let (near, far) = tokio::io::duplex(1 << 16);
+            let server = tokio::spawn(serve(far));
+            let opening = Channel::open(Box::new(near), "http://h".into());
+            test(opening.await.unwrap(), server).await;
+        });
+    }
+
+    #[test]
+    fn each_answer_comes_with_its_status() {
+        run(async |mut channel, _| {
+            let sent = answer();
+            let most = framed(&sent).len();
+            let echo: TxnResponse = channel.call("/echo", &sent, most).await.unwrap();
+            assert_eq!(echo, sent);
+            assert!(channel.is_open().await);
+            let mut pending = Vec::new();
+            for _ in 0..3 {
+                pending.push(channel.start("/echo", &sent, most).await.unwrap());
+            }
+            for pending in pending {
+                let echo: TxnResponse = channel.answer(pending).await.unwrap();
+                assert_eq!(echo, sent);
+            }
+            for (path, most, says) in [
+                ("/denied", most, "no right"),
+                ("/not-found", most, "HTTP status 404"),
+                ("/without-status", most, "has no status"),
+                ("/echo", most - 1, "more than an answer can have"),
+                ("/login", most, ""),
+            ] {
+                let called = channel.call::<TxnResponse>(path, &sent, most).await;
+                let words = called.unwrap_err().words();
+                assert!(words.contains(says), "{path}: {words}");
+            }
+            channel.set_token("t");
+            let login: TxnResponse = channel.call("/login", &sent, most).await.unwrap();
+            assert_eq!(login, sent);
+        });
+    }
+
+    #[test]
+    fn a_connection_that_its_server_ends_is_over() {
+        for is_waiting in [false, true] {
+            run(async |mut channel, server| {
+                assert!(channel.is_open().await);
+                server.abort();
+                assert!(server.await.unwrap_err().is_cancelled());
+                if is_waiting {
+                    let never = std::future::pending::<Result<(), Fault>>();
+                    let words = channel.drive(never).await.unwrap_err().words();
+                    assert!(words.contains("closed the connection"), "{words}");
+                }
+                assert!(!channel.is_open().await);
+                let called = channel.call::<TxnResponse>("/echo", &answer(), 0).await;
+                assert!(called.is_err());
+            });
         }
     }
 

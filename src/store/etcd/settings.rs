@@ -170,7 +170,12 @@ mod tests {
         assert_eq!(it.name(), "etcd://etl@a:2379,b:7000,[::1]:7001/jobs/x");
         let least = parse("etcd://").unwrap();
         assert_eq!(least.name(), "etcd://127.0.0.1:2379");
+        assert!(it.has_password() && !least.has_password());
         assert_eq!((least.tls, least.prefix.as_str()), (None, PREFIX));
+        let longest = "p".repeat(200);
+        let it = parse(&format!("etcd://h/{longest}")).unwrap();
+        assert_eq!(it.prefix, longest);
+        assert!(parse(&format!("etcd://h/{longest}p")).is_err());
     }
 
     #[test]
@@ -192,8 +197,11 @@ mod tests {
         );
         assert_eq!(it.tls.unwrap().roots, Roots::File("/ca.pem".into()));
         let own = Settings::read("etcds://me@h?cacert=/own.pem", variable).unwrap();
+        assert_eq!(own.name(), "etcds://me@h:2379");
         assert_eq!(own.servers.hosts[0].password, None, "that of another user");
         assert_eq!(own.tls.unwrap().roots, Roots::File("/own.pem".into()));
+        let port = Settings::read("etcds://:99", variable).unwrap();
+        assert_eq!(port.name(), "etcds://root@127.0.0.1:99");
     }
 
     #[test]

@@ -125,3 +125,108 @@ pub(super) fn limited<T>(mut values: Vec<T>, limit: Option<u32>) -> Vec<T> {
     values.truncate(limit.unwrap_or(usize::MAX));
     values
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+    use std::time::Duration;
+
+    use super::*;
+    use crate::store::kv::{Commit, Committed, Found, Kv, Server};
+    use crate::token::{ClockEpoch, Served, Stamp, StoreTime, WallTime};
+
+    /// A list of so many numbers, and what was skipped in each read of it.
+    struct Numbers {
+        count: u32,
+        skipped: Arc<Mutex<Vec<u32>>>,
+    }
+
+    fn now() -> StoreTime {
+        StoreTime {
+            epoch: ClockEpoch("e".into()),
+            stamp: Stamp {
+                tick_ms: 0,
+                wall: WallTime(0),
+            },
+        }
+    }
+
+    impl Kv for Numbers {
+        fn name(&self) -> &'static str {
+            "numbers"
+        }
+
+        fn has_ticks(&self) -> bool {
+            true
+        }
+
+        fn get(&mut self, asked: &[Ask]) -> Result<Found, StoreError> {
+            let [Ask::Part(part)] = asked else {
+                panic!("{asked:?}");
+            };
+            assert_eq!((part.newest_first, part.limit), (true, PAGE));
+            self.skipped.lock().unwrap().push(part.skip);
+            let page = (part.skip..self.count).take(part.limit as usize);
+            let entry = |number: u32| Entry {
+                version: String::new(),
+                stamp: now(),
+                number: 0,
+                fields: fields([(DOCUMENT, &json(&number))]),
+            };
+            Ok(Found {
+                entries: page.map(|it| (it.to_string(), entry(it))).collect(),
+                now: now(),
+                server: Server {
+                    incarnation: None,
+                    durable: true,
+                    unnoted: Served::NOTHING,
+                    lag: Duration::ZERO,
+                },
+                refuses: None,
+            })
+        }
+
+        fn commit(&mut self, _: &Commit) -> Result<Committed, StoreError> {
+            panic!("nothing is written");
+        }
+    }
+
+    #[test]
+    fn a_long_list_is_read_page_by_page_until_there_is_enough() {
+        for (count, limit, skips) in [
+            (0, None, &[0][..]),
+            (PAGE - 1, None, &[0]),
+            (PAGE, None, &[0, PAGE]),
+            (PAGE + 1, None, &[0, PAGE]),
+            (2 * PAGE, Some(PAGE), &[0]),
+            (2 * PAGE, Some(PAGE + 1), &[0, PAGE]),
+        ] {
+            let skipped = Arc::default();
+            let mut store = KvStore::new(Numbers {
+                count,
+                skipped: Arc::clone(&skipped),
+            });
+            let part = keys::part("numbers".into(), 0, 7);
+            let mut found = store
+                .newest(part, limit, |number: u32, _| Some(number))
+                .unwrap();
+            found.sort_unstable();
+            let expected: Vec<u32> =
+                (0..count.min(PAGE * u32::try_from(skips.len()).unwrap())).collect();
+            assert_eq!(found, expected, "{count} {limit:?}");
+            assert_eq!(*skipped.lock().unwrap(), skips, "{count} {limit:?}");
+        }
+        // Most of them are of no interest.
+        let skipped = Arc::default();
+        let mut store = KvStore::new(Numbers {
+            count: 3 * PAGE,
+            skipped: Arc::clone(&skipped),
+        });
+        let rare = |number: u32, _| number.is_multiple_of(PAGE).then_some(number);
+        let part = keys::part("numbers".into(), 0, 7);
+        assert_eq!(store.newest(part, Some(2), rare).unwrap(), [0, PAGE]);
+        assert_eq!(*skipped.lock().unwrap(), [0, PAGE]);
+        assert_eq!(limited(vec![3, 2, 1], Some(2)), [3, 2]);
+        assert_eq!(limited(vec![3, 2, 1], None), [3, 2, 1]);
+    }
+}

@@ -212,3 +212,47 @@ impl Records for KvStore {
         pruning::prune(self, group, retention)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::kv::Fields;
+    use crate::token::record::fixture::unheld_run;
+    use crate::token::{ClockEpoch, Outcome as End, Stamp, StoreTime};
+
+    #[test]
+    fn a_record_is_written_once_and_in_place_of_unknown() {
+        let own = unheld_run(&GroupName::new("g").unwrap(), 3);
+        let unknown = RunRecord {
+            outcome: End::Unknown,
+            ..own.clone()
+        };
+        let entry = |version: &str| Entry {
+            version: version.to_owned(),
+            stamp: StoreTime {
+                epoch: ClockEpoch("e".into()),
+                stamp: Stamp {
+                    tick_ms: 0,
+                    wall: WallTime(0),
+                },
+            },
+            number: 0,
+            fields: Fields::new(),
+        };
+        let (key, mark) = (run_key(&own), keys::once(&own.group, "key"));
+        for (before, run, written) in [
+            (None, &unknown, &[&key][..]),
+            (None, &own, &[&mark, &key]),
+            (Some(UNKNOWN), &unknown, &[]),
+            (Some(UNKNOWN), &own, &[&mark, &key]),
+            (Some(FINAL), &unknown, &[]),
+            (Some(FINAL), &own, &[]),
+        ] {
+            let known = before.map(|version| (key.clone(), entry(version)));
+            let mut commit = Commit::default();
+            add_run(&mut commit, run, &known.into_iter().collect());
+            let puts: Vec<&String> = commit.puts.iter().map(|put| &put.key).collect();
+            assert_eq!(puts, written, "{before:?}");
+        }
+    }
+}

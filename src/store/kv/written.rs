@@ -129,6 +129,51 @@ mod tests {
         assert_eq!(Written::read(ENTRY.as_bytes()).json(), ENTRY.as_bytes());
     }
 
+    #[test]
+    fn a_write_keeps_what_it_does_not_name() {
+        let time = |wall| StoreTime {
+            epoch: ClockEpoch("e".into()),
+            stamp: Stamp {
+                tick_ms: 1,
+                wall: WallTime(wall),
+            },
+        };
+        let put = |version: &str, field: &str, stamps, ranks: [(&str, Rank); 2]| Put {
+            key: "k".into(),
+            version: version.into(),
+            fields: Fields::from([(field.to_owned(), version.to_owned())]),
+            stamps,
+            numbered: false,
+            lists: ranks.map(|(list, rank)| (list.to_owned(), rank)).into(),
+        };
+        let place = |list: &str, rank, before| Place {
+            list: list.into(),
+            rank,
+            before,
+        };
+        let ranks = [("a", Rank::At(7)), ("b", Rank::Now)];
+        let (first, places) = Written::over(None, &put("1", "x", false, ranks), &time(5));
+        assert_eq!(first.stamp, Some((&time(5)).into()));
+        assert_eq!(places, [place("a", 7, None), place("b", 5, None)]);
+        let ranks = [("b", Rank::Now), ("c", Rank::Number)];
+        let (second, places) = Written::over(Some(&first), &put("2", "y", false, ranks), &time(6));
+        assert_eq!(places, [place("b", 6, Some(5)), place("c", 0, None)]);
+        let expected = Written {
+            version: "2".into(),
+            stamp: first.stamp,
+            number: 0,
+            lists: [("a", 7), ("b", 6), ("c", 0)]
+                .map(|(list, rank)| (list.to_owned(), rank))
+                .into(),
+            fields: [("x", "1"), ("y", "2")]
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .into(),
+        };
+        assert_eq!(second, expected);
+        let (third, _) = Written::over(Some(&second), &put("3", "y", true, ranks), &time(7));
+        assert_eq!(third.stamp, Some((&time(7)).into()));
+    }
+
     proptest! {
         #[test]
         fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..60)) {

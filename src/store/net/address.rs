@@ -242,7 +242,12 @@ pub(crate) mod tests {
 
     #[test]
     fn an_at_sign_may_stand_in_a_path_or_a_value() {
-        for text in ["x:///run/a@b", "x://h/d?known=a@b", "x://u:p@h:1/a@b"] {
+        for text in [
+            "x:///run/a@b",
+            "x://h/d?known=a@b",
+            "x://h:1/d?known=a@b",
+            "x://u:p@h:1/a@b",
+        ] {
             assert!(read(text).is_ok(), "{text}");
         }
     }
@@ -259,10 +264,21 @@ pub(crate) mod tests {
         for text in [
             "x://:123?secret@h",
             "x://u:1?secret&k=v@h",
+            "x://u:1?known=secret@h",
             "x://h?known=1&secret=2@h",
         ] {
             let error = read(text).err().unwrap_or_else(|| panic!("{text}"));
             assert!(!error.0.contains("secret"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_parameter_is_named_if_it_is_short() {
+        for (length, is_named) in [(40, true), (41, false)] {
+            let name = "n".repeat(length);
+            let text = format!("x://h?{name}=1");
+            let error = read(&text).err().unwrap();
+            assert_eq!(error.0.contains(&name), is_named, "{error}");
         }
     }
 

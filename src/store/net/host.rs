@@ -161,4 +161,33 @@ mod tests {
         }
         assert_eq!(named.to_string(), "db1 (10.0.0.1):7");
     }
+
+    #[derive(Clone)]
+    struct Plain(Servers);
+
+    impl Settings for Plain {
+        fn servers(&self) -> &Servers {
+            &self.0
+        }
+
+        fn servers_mut(&mut self) -> &mut Servers {
+            &mut self.0
+        }
+
+        fn name(&self) -> String {
+            String::new()
+        }
+    }
+
+    #[test]
+    fn servers_are_near_if_each_has_a_socket() {
+        let hosts = [Host::unix("/run/s"), Host::tcp("h", 7)];
+        let both = Plain(Servers::new(hosts.to_vec()));
+        assert!(!both.is_near());
+        for host in &hosts {
+            let only = both.only(host);
+            assert_eq!(only.0, Servers::new(vec![host.clone()]));
+            assert_eq!(only.is_near(), host.is_unix());
+        }
+    }
 }

@@ -94,3 +94,33 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Limited<S> {
         Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncReadExt as _;
+    use tokio::runtime::Builder;
+
+    use super::*;
+
+    #[test]
+    fn a_connection_is_read_as_far_as_its_allowance_goes() {
+        let runtime = Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let allowance = Allowance::of(6);
+            // The first four bytes come in two parts.
+            let sent = (&b"ab"[..]).chain(&b"cdefghijkl"[..]);
+            let mut stream = Limited::new(sent, allowance.clone());
+            let mut four = [0; 4];
+            stream.read_exact(&mut four).await.unwrap();
+            assert_eq!(four, *b"abcd");
+            // Two bytes are left, and one buffer more is read.
+            stream.read_exact(&mut four).await.unwrap();
+            assert_eq!(four, *b"efgh");
+            let error = stream.read_exact(&mut four).await.unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+            allowance.set(1);
+            stream.read_exact(&mut four).await.unwrap();
+            assert_eq!(four, *b"ijkl");
+        });
+    }
+}

@@ -1,6 +1,7 @@
 //! The options of a store's address: which a scheme has, and where a value comes from. The string comes
 //! first, then the files that belong to it, then the environment's variables.
 
+use std::ffi::OsString;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -141,10 +142,16 @@ impl Environment for ProcessEnvironment {
     }
 
     fn home(&self) -> Option<PathBuf> {
-        let home = std::env::var_os("HOME").filter(|home| !home.is_empty());
-        home.map(PathBuf::from)
-            .or_else(|| user::effective().map(|user| user.home))
+        home_of(std::env::var_os("HOME"))
     }
+}
+
+/// The home directory that this variable names; without one, that of the system's list of users.
+fn home_of(variable: Option<OsString>) -> Option<PathBuf> {
+    let named = variable.filter(|home| !home.is_empty());
+    named
+        .map(PathBuf::from)
+        .or_else(|| user::effective().map(|user| user.home))
 }
 
 /// The options of one address, from all their sources.
@@ -303,5 +310,45 @@ pub(crate) mod tests {
         assert_eq!(host(&[], &["a", "b"]).as_deref(), Some("b"));
         assert_eq!(host(&["c"], &["a"]).as_deref(), Some("c"));
         assert_eq!(host(&[""], &["a"]), None);
+    }
+
+    #[test]
+    fn the_process_has_variables_files_and_a_user() {
+        let around = ProcessEnvironment;
+        assert!(around.variable("PATH").is_some());
+        assert_eq!(around.variable("PATH"), std::env::var("PATH").ok());
+        assert_eq!(around.variable("TOKENRUN_TEST_UNSET"), None);
+        let folder = tempfile::tempdir().unwrap();
+        // Some file systems list files as they were made, or the other way round.
+        let paths = ["a", "b", "c", "d"].map(|name| folder.path().join(name));
+        for at in [2, 0, 3, 1] {
+            std::fs::write(&paths[at], "x").unwrap();
+        }
+        assert_eq!(around.files(folder.path()), paths);
+        assert_eq!(
+            around.files(&folder.path().join("missing")),
+            [""; 0].map(PathBuf::from)
+        );
+        assert_eq!(around.read(&paths[0]).unwrap(), b"x");
+        for path in [folder.path(), &paths[0], Path::new("/")] {
+            let found = std::fs::metadata(path).unwrap();
+            let expected = Status {
+                is_file: found.is_file(),
+                mode: found.mode(),
+                is_roots: found.uid() == 0,
+            };
+            assert_eq!(around.status(path), Some(expected));
+        }
+        assert_eq!(around.status(&folder.path().join("missing")), None);
+        let account = user::effective();
+        assert_eq!(around.user(), account.as_ref().map(|it| it.name.clone()));
+        assert_eq!(around.home(), home_of(std::env::var_os("HOME")));
+        let listed = account.map(|it| it.home);
+        assert_eq!(
+            home_of(Some("/elsewhere".into())),
+            Some("/elsewhere".into())
+        );
+        assert_eq!(home_of(Some("".into())), listed);
+        assert_eq!(home_of(None), listed);
     }
 }

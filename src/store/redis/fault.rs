@@ -244,6 +244,64 @@ mod tests {
     }
 
     #[test]
+    fn each_answer_has_its_remedy() {
+        use Trouble::{Denied, Misconfigured, Refused};
+        let (asking, logging_in) = (Activity::Asking, Activity::LoggingIn);
+        for (doing, text, trouble, remedy) in [
+            (logging_in, "ERR AUTH x", Denied, "correct the user"),
+            (asking, "ERR AUTH x", Misconfigured, ""),
+            (logging_in, "ERR x", Misconfigured, ""),
+            (asking, "ERR ACL failure in script: x", Denied, RIGHTS),
+            (asking, "ERR max number of clients", Refused, "maxclients"),
+            (
+                asking,
+                "ERR DB index is out of range",
+                Misconfigured,
+                "databases",
+            ),
+            (
+                asking,
+                "ERR unknown command 'eval'",
+                Misconfigured,
+                "rename-command",
+            ),
+            (asking, "BUSY x", Refused, "SCRIPT KILL"),
+            (asking, "NOAUTH x", Denied, "give a password"),
+            (asking, "WRONGPASS x", Denied, "correct the user"),
+            (asking, "NOPERM x", Denied, RIGHTS),
+            (asking, "MISCONF x", Refused, "the disk"),
+            (asking, "OOM x", Refused, "maxmemory"),
+            (asking, "NOREPLICAS x", Refused, "min-replicas-to-write"),
+            (asking, "MOVED x", Refused, "node of the cluster"),
+            (asking, "CLUSTERDOWN x", Refused, "CLUSTER INFO"),
+            (asking, "WRONGTYPE x", Misconfigured, "?prefix="),
+        ] {
+            let (code, _) = text.split_once(' ').unwrap();
+            let said = Said::Answer {
+                doing,
+                code: code.into(),
+                text: text.into(),
+            };
+            assert_eq!(said.is_full(), remedy == "maxclients", "{text}");
+            let fault = Fault::Said(said);
+            assert_eq!(fault.trouble(), trouble, "{text}");
+            assert_eq!(fault.is_refusal(), doing == asking, "{text}");
+            let found = fault.remedy().unwrap_or_default();
+            assert!(found.contains(remedy), "{text}: {found}");
+            assert_eq!(found.is_empty(), remedy.is_empty(), "{text}: {found}");
+        }
+    }
+
+    #[test]
+    fn a_replica_names_its_master_if_it_knows_it() {
+        let words = |master: &str| Fault::Said(Said::Replica(master.into())).words();
+        assert!(words(":").starts_with("it is a replica, "));
+        assert!(words(":1").starts_with("it is a replica of :1, "));
+        assert!(Fault::Said(Said::Replica(":".into())).is_refusal());
+        assert!(!Fault::Said(Said::Nonsense("x".into())).is_refusal());
+    }
+
+    #[test]
     fn an_error_in_a_script_is_said_without_its_place() {
         let place = "script: f8a2aa7f2a3f4a9a3f1e4c5a9a3f1e4c5a9a3f1e, on @user_script:4.";
         for (text, said) in [

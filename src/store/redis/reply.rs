@@ -55,15 +55,14 @@ impl Reply {
             };
             let (size, elements) = header(line)?;
             let end = self.known.saturating_add(size);
-            self.elements = self.elements.saturating_add(elements);
-            if end > most.bytes || self.elements > most.elements || self.open.len() >= DEEPEST {
+            let all = self.elements.saturating_add(elements);
+            if end > most.bytes || all > most.elements || self.open.len() >= DEEPEST {
                 return Err("its reply is longer than any that was asked for".into());
             }
             if bytes.len() < end {
-                self.elements -= elements;
                 return Ok(None);
             }
-            self.known = end;
+            (self.known, self.elements) = (end, all);
             if elements > 0 {
                 self.open.push(elements);
             } else if self.is_whole() {
@@ -171,7 +170,14 @@ mod tests {
             let refused = Reply::default().end(reply.as_bytes(), doing);
             assert!(refused.is_err(), "{:?}", reply.get(..20));
         }
-        let legal = Reply::default().end(b"*2\r\n$60000000\r\n", ASKING);
-        assert_eq!(legal, Ok(None));
+        for (longest, doing) in [
+            ("*2\r\n$60000000\r\n", ASKING),
+            ("$67108851\r\n", ASKING),
+            ("*2000000\r\n", ASKING),
+            ("$65526\r\n", Activity::LoggingIn),
+        ] {
+            let legal = Reply::default().end(longest.as_bytes(), doing);
+            assert_eq!(legal, Ok(None), "{longest:?}");
+        }
     }
 }

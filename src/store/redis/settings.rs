@@ -275,6 +275,8 @@ mod tests {
         let least = parse("valkey://").unwrap();
         assert_eq!(least.servers.hosts, [tcp("127.0.0.1", 6379)]);
         assert_eq!((least.tls, least.prefix.as_str()), (None, "{tokenrun}:"));
+        let it = parse("redis://h?db=2").unwrap().named("a b\n1-é");
+        assert_eq!((it.database, it.application.as_str()), (2, "a_b_1-_"));
         let only_password = parse("redis://:secret@h").unwrap();
         assert_eq!(only_password.user, None);
         assert_eq!(password_of(&only_password), Some(Secret("secret".into())));
@@ -336,14 +338,25 @@ mod tests {
             "redis://h/secret",
             "redis://u:secret@h?passwd=secret",
             "redis://u:%ff@h",
-            "redis://h?prefix=a:b",
             "redis://h?prefix=a&prefix=b",
             "redis://h/2?db=3",
             "redis+unix:///s?db=2&db=2",
-            "redis://h?prefix=",
         ] {
             let error = parse(url).unwrap_err().to_string();
             assert!(!error.contains("secret"), "{url}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_prefix_is_one_short_word_without_the_signs_of_patterns() {
+        let longest = "p".repeat(100);
+        let it = parse(&format!("redis://h?prefix={longest}")).unwrap();
+        assert_eq!(it.prefix, format!("{{{longest}}}:"));
+        let too_long = format!("{longest}p");
+        let wrong = ["", "a%01", "a%20b", "a{", "}", "a:b", "*", "a?", "[", "]"];
+        for wrong in wrong.into_iter().chain([too_long.as_str()]) {
+            let error = parse(&format!("redis://h?prefix={wrong}")).unwrap_err();
+            assert!(error.0.contains("has a prefix that is"), "{wrong}: {error}");
         }
     }
 

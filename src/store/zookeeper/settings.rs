@@ -134,7 +134,12 @@ mod tests {
             (least.name().as_str(), least.path.as_str()),
             ("zk://127.0.0.1:2181", PATH)
         );
+        assert!(it.has_password() && !least.has_password());
         assert_eq!(Settings::read("zks://h").unwrap().name(), "zks://h:2281");
+        let longest = format!("/{}", "p".repeat(200));
+        let it = Settings::read(&format!("zk://h{longest}")).unwrap();
+        assert_eq!(it.path, longest);
+        assert!(Settings::read(&format!("zk://h{longest}p")).is_err());
     }
 
     #[test]

@@ -177,6 +177,43 @@ mod tests {
     }
 
     #[test]
+    fn a_part_of_a_list_is_read_in_the_order_of_its_ranks() {
+        let tree = Tree::new("/a");
+        let bucket = |rank: i64| last(&tree.bucket("l", rank)).to_owned();
+        let [first, second, third] = [-1, 0, 1 << BUCKET_BITS].map(bucket);
+        let unordered = [&second, &third, &first].map(String::as_str);
+        let all = (i64::MIN, i64::MAX);
+        assert_eq!(
+            buckets(&part(all, false), &unordered),
+            [&first, &second, &third]
+        );
+        assert_eq!(
+            buckets(&part(all, true), &unordered),
+            [&third, &second, &first]
+        );
+        assert_eq!(buckets(&part((0, 7), true), &unordered), [&second]);
+        let place = |(rank, key)| last(&tree.place("l", rank, key)).to_owned();
+        let names = [(3, "c"), (4, "b"), (1, "d"), (2, "a")].map(place);
+        assert_eq!(keys(&part((2, 3), false), &names), ["a", "c"]);
+        let page = Part {
+            skip: 1,
+            limit: 2,
+            ..part(all, true)
+        };
+        assert_eq!(keys(&page, &names), ["c", "a"]);
+    }
+
+    #[test]
+    fn every_node_is_under_the_root() {
+        let tree = Tree::new("/a/b");
+        assert_eq!(tree.now(), "/a/b/now");
+        assert_eq!(tree.holders(), ["/a/b/e", "/a/b/l", "/a/b/rel"]);
+        assert_eq!(tree.channel("line:g/h"), "/a/b/rel/line:g%2Fh");
+        let place = "/a/b/l/runs:%C3%A9/8000000000000000/8000000000000007-k";
+        assert_eq!(tree.place("runs:é", 7, "k"), place);
+    }
+
+    #[test]
     fn the_nodes_above_the_root_come_from_the_top() {
         let tree = Tree::new("/a/b/c");
         assert_eq!(tree.above().collect::<Vec<_>>(), ["/a", "/a/b"]);
