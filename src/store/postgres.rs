@@ -33,6 +33,8 @@ mod endless_tests;
 #[cfg(test)]
 mod incarnation_tests;
 #[cfg(test)]
+mod played;
+#[cfg(test)]
 mod prune_tests;
 #[cfg(test)]
 mod swap_tests;

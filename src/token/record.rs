@@ -368,6 +368,26 @@ pub(crate) mod fixture {
         })
     }
 
+    /// The act with this word on the group `g`, which forgets a key.
+    pub(crate) fn act(word: &str) -> ActRecord {
+        ActRecord {
+            group: GroupName::new("g").unwrap(),
+            at: WallTime(1_790_000_000_000),
+            version: Version::from_stored(3),
+            act: word.to_owned(),
+            client: None,
+            until: None,
+            once_key: Some("forgotten".into()),
+            incarnation: None,
+            fence: Fence(7),
+            actor: Actor {
+                by: "root".into(),
+                host: None,
+                reason: None,
+            },
+        }
+    }
+
     /// The output of a run with this fence, with every field.
     pub(crate) fn output(group: &str, fence: i64, last: &str) -> OutputRecord {
         OutputRecord {

@@ -155,6 +155,25 @@ mod tests {
     }
 
     #[test]
+    fn the_flag_that_an_answer_begins_with_is_read() {
+        for (cells, flag) in [
+            (vec![Some("1"), Some("0")], Some(true)),
+            (vec![Some("0"), Some("1")], Some(false)),
+            (vec![None], Some(false)),
+            (vec![Some("yes")], None),
+            (vec![], None),
+        ] {
+            let row = cells.iter().map(|cell| cell.map(Into::into)).collect();
+            let answer = Answer {
+                rows: vec![row],
+                ..Answer::default()
+            };
+            assert_eq!(first_flag(&answer), flag, "{cells:?}");
+        }
+        assert_eq!(first_flag(&Answer::default()), None);
+    }
+
+    #[test]
     fn a_cell_that_makes_no_sense_is_an_error_with_its_column() {
         let row = [Some(b"0000-00-00 00:00:00".to_vec())];
         let found = cells(&row, &[AT]);

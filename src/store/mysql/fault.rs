@@ -266,6 +266,21 @@ mod tests {
     }
 
     #[test]
+    fn an_error_is_told_in_a_line_and_one_of_the_server_is_a_cause() {
+        for (fault, words, is_cause) in [
+            (said_of(1064, "near\n'x'"), "near 'x' (error 1064)", true),
+            (said(1213, "40001"), "locked by another session", true),
+            (said(1172, "HY000"), "it is read-only", true),
+            (Fault::Said(Said::ReadOnly), "it is read-only", false),
+            (Fault::Said(Said::Login("no".into())), "no", false),
+        ] {
+            assert!(fault.words().contains(words), "{fault:?}");
+            let source = fault.store_error("s", "h").source;
+            assert_eq!(source.is_some(), is_cause, "{fault:?}");
+        }
+    }
+
+    #[test]
     fn a_disk_that_is_full_or_read_only_has_a_line_of_its_own() {
         for (code, message, words) in [
             (

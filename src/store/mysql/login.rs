@@ -58,8 +58,8 @@ struct Login<'a> {
     wire: Wire,
     /// True if it uses TLS.
     secured: bool,
-    /// True if others may read what is sent.
-    is_open: bool,
+    /// True if it is a Unix socket, which others can't read.
+    is_socket: bool,
     plugin: AuthPlugin<'static>,
     nonce: Vec<u8>,
 }
@@ -99,8 +99,7 @@ pub(super) async fn log_in(
     }
     let hello = greeting(&packet).map_err(io)?;
     let (offered, session) = (hello.capabilities(), hello.connection_id());
-    let mut nonce = hello.nonce();
-    nonce.resize(20, 0);
+    let nonce = hello.nonce();
     let plugin = match hello.auth_plugin() {
         Some(AuthPlugin::CachingSha2Password) => AuthPlugin::CachingSha2Password,
         _ => AuthPlugin::MysqlNativePassword,
@@ -130,7 +129,7 @@ pub(super) async fn log_in(
         password: password.filter(|it| !it.is_empty()),
         wire,
         secured,
-        is_open: !secured && !is_socket,
+        is_socket,
         plugin,
         nonce,
     };
@@ -199,7 +198,7 @@ impl Login<'_> {
 
     /// The password, for a connection that others can't read.
     fn password_itself(&self) -> Result<Vec<u8>, Fault> {
-        if self.is_open {
+        if !self.secured && !self.is_socket {
             return Err(unable(
                 "the server wants the password itself, which is sent over TLS or a Unix socket only",
             ));
@@ -285,52 +284,5 @@ impl Login<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use mysql_common::constants::StatusFlags;
-    use mysql_common::proto::MySerialize as _;
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::mutated::mutated;
-
-    fn any_greeting() -> Vec<u8> {
-        let mut bytes = Vec::new();
-        let plugin = Some(&b"caching_sha2_password"[..]);
-        let can = Can::CLIENT_PLUGIN_AUTH | Can::CLIENT_SECURE_CONNECTION | Can::CLIENT_PROTOCOL_41;
-        HandshakePacket::new(
-            10,
-            &b"11.4.2-MariaDB"[..],
-            7,
-            [1; 8],
-            Some(&[2; 13][..]),
-            can,
-            45,
-            StatusFlags::empty(),
-            plugin,
-        )
-        .serialize(&mut bytes);
-        bytes
-    }
-
-    #[test]
-    fn a_greeting_is_read_and_a_length_that_is_none_is_refused() {
-        let mut bytes = any_greeting();
-        let hello = greeting(&bytes).unwrap();
-        assert_eq!((hello.connection_id(), hello.nonce().len()), (7, 20));
-        bytes[1 + 15 + 20] = 0x80;
-        let refused = greeting(&bytes).unwrap_err();
-        assert_eq!(
-            refused.to_string(),
-            "the nonce has no length that the protocol knows"
-        );
-    }
-
-    proptest! {
-        #[test]
-        fn no_greeting_panics(bytes in mutated(&any_greeting())) {
-            if let Ok(hello) = greeting(&bytes) {
-                let _ = (hello.nonce(), hello.auth_plugin(), hello.capabilities());
-            }
-        }
-    }
-}
+#[path = "login_tests.rs"]
+mod tests;

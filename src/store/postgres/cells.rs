@@ -118,3 +118,106 @@ fn epoch(started: Option<SystemTime>, timeline: &str) -> ClockEpoch {
         None => timeline.to_owned(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::store::postgres::played::{LOGGED_IN, message, queried};
+    use crate::store::sql::cell::{flag, number, text};
+    use crate::token::Stamp;
+
+    /// 2000-01-01, from which the server counts, and a second later.
+    const WALL: WallTime = WallTime(946_684_801_000);
+    const SECOND: &[u8] = &1_000_000_i64.to_be_bytes();
+
+    /// What a server answers with a row of these columns: the type's number, and the value.
+    fn answer(row: &[(u32, Option<&[u8]>)]) -> Vec<u8> {
+        let count = u16::try_from(row.len()).unwrap().to_be_bytes();
+        let (mut columns, mut values) = (count.to_vec(), count.to_vec());
+        for (kind, value) in row {
+            // A name, no table, the type, its size and its modifier, in binary.
+            columns.extend(b"c\0\0\0\0\0\0\0");
+            columns.extend(kind.to_be_bytes());
+            columns.extend(b"\xff\xff\xff\xff\xff\xff\0\x01");
+            let length = value.map_or(-1, |value| i32::try_from(value.len()).unwrap());
+            values.extend(length.to_be_bytes());
+            values.extend(value.unwrap_or_default());
+        }
+        [
+            message(b'1', b""),
+            message(b'2', b""),
+            message(b'T', &columns),
+            message(b'D', &values),
+            message(b'C', b"SELECT 1\0"),
+            message(b'Z', b"I"),
+        ]
+        .concat()
+    }
+
+    #[test]
+    fn a_row_is_read_by_its_columns_and_an_epoch_from_two() {
+        let columns = [
+            text("t"),
+            Column::new("epoch", Kind::Epoch),
+            number("n"),
+            flag("f"),
+            flag("g"),
+            Column::new("time", Kind::Time),
+            Column::new("stamp", Kind::Stamp),
+            Column::new("none", Kind::Time),
+            number("bad"),
+        ];
+        let name = format!("00000002{FIRST_SEGMENT}");
+        let row = answer(&[
+            (25, Some(b"a")),
+            (1184, Some(SECOND)),
+            (25, Some(name.as_bytes())),
+            (20, Some(&7_i64.to_be_bytes())),
+            (16, Some(&[1])),
+            (16, None),
+            (1184, Some(SECOND)),
+            (1184, Some(SECOND)),
+            (1184, None),
+            (25, Some(b"x")),
+        ]);
+        let values = [
+            Cell::text("a"),
+            Cell::number(1),
+            Cell::Flag(true),
+            Cell::Time(Some(WALL)),
+        ];
+        let rows = queried(&[LOGGED_IN, &row], &values).unwrap();
+        let mut found = cells(&rows[0], &columns);
+        let Some(Cell::Bad(bad)) = found.pop() else {
+            panic!("{found:?}");
+        };
+        assert_eq!(bad.column, "bad");
+        let stamp = Stamp {
+            tick_ms: WALL.0,
+            wall: WALL,
+        };
+        let expected = [
+            Cell::text("a"),
+            Cell::text("2000-01-01T00:00:01.000000Z 00000002"),
+            Cell::number(7),
+            Cell::Flag(true),
+            Cell::Flag(false),
+            Cell::Time(Some(WALL)),
+            Cell::Stamp(Some(stamp)),
+            Cell::Time(None),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn an_epoch_is_taken_apart_if_it_is_one_of_this_kind_of_server() {
+        let started = UNIX_EPOCH + Duration::from_micros(1_790_000_000_000_001);
+        let epoch = epoch_of(Some(started), &format!("0000000A{FIRST_SEGMENT}"));
+        assert_eq!(incarnation(&epoch), (Some(started), "0000000A"));
+        for other in ["another", "no time", "2026-01-01T00:00:00Z 0000000A"] {
+            assert_eq!(incarnation(&ClockEpoch(other.into())), (None, other));
+        }
+    }
+}

@@ -174,3 +174,89 @@ fn chain(error: &tokio_postgres::Error) -> String {
     }
     text.replace('\n', " ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::postgres::played::{LOGGED_IN, message, queried};
+
+    /// A server's error as it is sent: its severity, its code, and the routine that it comes from. A pooler may omit
+    /// the severity that is not translated.
+    fn error(of: &str) -> Vec<u8> {
+        let parts: Vec<&str> = of.split(' ').collect();
+        let [severity, code, routine] = parts[..] else {
+            panic!("{of}");
+        };
+        let severity = match severity {
+            "-" => String::new(),
+            severity => format!("V{severity}\0"),
+        };
+        let fields = format!("SFEHLER\0{severity}C{code}\0Mso\nlong\0R{routine}\0\0");
+        message(b'E', fields.as_bytes())
+    }
+
+    /// Errors, and what they are told as.
+    const TOLD: &str = "\
+ERROR 55000 pg_walfile_name -> Refused, elsewhere: it is a standby, and tokens are written on a primary
+ERROR 55000 f -> Refused, refusal, caused: so long (SQLSTATE 55000)
+ERROR 22023 pg_walfile_name -> Misconfigured, refusal, caused: so long (SQLSTATE 22023)
+ERROR 25006 f -> Refused, elsewhere, refusal, caused: so long (SQLSTATE 25006)
+FATAL 57P01 f -> Unavailable, caused: so long (SQLSTATE 57P01)
+- 53100 f -> Unavailable, caused: so long (SQLSTATE 53100)
+ERROR 55P03 f -> Locked, refusal, caused: its tables are locked by another session, which pg_locks shows \
+(SQLSTATE 55P03)
+ERROR 42501 f -> Denied, refusal, caused: so long (SQLSTATE 42501); ask a database administrator
+ERROR 22P05 f -> Misconfigured, refusal, caused: so long (SQLSTATE 22P05); have a database whose encoding is UTF8";
+
+    #[test]
+    fn an_error_in_place_of_an_answer_is_told_by_its_code_and_severity() {
+        for line in TOLD.lines() {
+            let (sent, told) = line.split_once(" -> ").unwrap();
+            let fault = of_answer(queried(&[LOGGED_IN, &error(sent)], &[]).unwrap_err());
+            let told_as = fault.store_error("s", "h");
+            let kinds = [
+                (fault.is_elsewhere(), ", elsewhere"),
+                (fault.is_refusal(), ", refusal"),
+                (told_as.source.is_some(), ", caused"),
+            ];
+            let kinds: String = kinds.iter().filter(|it| it.0).map(|it| it.1).collect();
+            let found = format!("{:?}{kinds}: {}", fault.trouble(), fault.words());
+            let (expected, remedy) = told.split_once("; ").unwrap_or((told, ""));
+            assert_eq!(found, expected, "{sent}");
+            let found = told_as.remedy.unwrap_or_default();
+            assert!(found.starts_with(remedy), "{sent}: {found}");
+            assert_eq!(found.is_empty(), remedy.is_empty(), "{sent}: {found}");
+        }
+        let closed = of_answer(queried(&[LOGGED_IN, b""], &[]).unwrap_err());
+        assert_eq!(closed.words(), "connection closed");
+        assert_eq!(closed.trouble(), Trouble::Unavailable);
+        assert!(!closed.is_refusal() && closed.store_error("s", "h").source.is_none());
+    }
+
+    #[test]
+    fn a_login_that_the_driver_refuses_itself_is_no_fault_of_the_connection() {
+        let asks_for_password = message(b'R', &[0, 0, 0, 3]);
+        let denied = error("FATAL 28P01 f");
+        let missing = "invalid configuration: password missing";
+        let driver = |words: &'static str, trouble| ("Said(Driver", words, trouble);
+        let unable = ("Said(Unable", missing, Trouble::Denied);
+        let no_tls = ("Tls(NotOffered", missing, Trouble::Misconfigured);
+        let denial = driver("so long (SQLSTATE 28P01)", Trouble::Denied);
+        let nonsense = driver("error communicating", Trouble::Unavailable);
+        let cut = driver("connection closed", Trouble::Unavailable);
+        for (sent, tls, agreed, (kind, words, trouble)) in [
+            (asks_for_password.as_slice(), false, false, unable),
+            (&asks_for_password, true, true, unable),
+            (&asks_for_password, true, false, no_tls),
+            (&denied, true, false, denial),
+            // A message that is shorter than its own length.
+            (b"R\0\0\0\0", true, false, nonsense),
+            (b"", true, false, cut),
+        ] {
+            let fault = of_login(queried(&[sent], &[]).unwrap_err(), tls, agreed);
+            assert!(format!("{fault:?}").starts_with(kind), "{fault:?}");
+            assert!(fault.words().starts_with(words), "{}", fault.words());
+            assert_eq!(fault.trouble(), trouble, "{fault:?}");
+        }
+    }
+}

@@ -258,3 +258,91 @@ impl<'a> Cells<'a> {
 pub fn group_of(mut cells: Cells<'_>) -> String {
     cells.text().ok().flatten().unwrap_or("?").to_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_for_messages_ends_where_it_is_too_long() {
+        let most = "ü".repeat(60);
+        assert_eq!(shortened(&most), most);
+        assert_eq!(shortened(&format!("{most}x")), format!("{most}…"));
+    }
+
+    #[test]
+    fn a_time_is_written_as_the_nearest_that_can_be() {
+        let at = |millis| UNIX_EPOCH + Duration::from_millis(millis);
+        for (wall, written) in [
+            (-1, at(0)),
+            (1_790_000_000_987, at(1_790_000_000_987)),
+            (i64::MAX, at(LAST_WALL_MS.unsigned_abs())),
+        ] {
+            assert_eq!(instant(WallTime(wall)), written);
+        }
+    }
+
+    const COLUMNS: [Column; 8] = [
+        text("skipped"),
+        text("text"),
+        number("number"),
+        Column::new("wall", Kind::Time),
+        flag("yes"),
+        flag("no"),
+        Column::new("stamp", Kind::Stamp),
+        text("epoch"),
+    ];
+
+    #[test]
+    fn a_row_is_read_from_left_to_right() {
+        let wall = WallTime(7);
+        let row = [
+            Cell::text("s"),
+            Cell::text("t"),
+            Cell::number(5),
+            Cell::Time(Some(wall)),
+            Cell::Flag(true),
+            Cell::Flag(false),
+            Cell::Stamp(Some(stamp(wall))),
+            Cell::text("e"),
+        ];
+        let mut cells = Cells::new(&COLUMNS, &row).after(1);
+        assert_eq!(group_of(cells), "t");
+        assert_eq!(cells.text(), Ok(Some("t")));
+        assert_eq!(cells.number(), Ok(Some(5)));
+        assert_eq!(cells.wall(), Ok(Some(wall)));
+        assert_eq!((cells.flag(), cells.flag()), (Ok(true), Ok(false)));
+        let time = StoreTime {
+            stamp: stamp(wall),
+            epoch: ClockEpoch("e".into()),
+        };
+        assert_eq!(cells.time(), Ok(time));
+        assert_eq!(cells.text().unwrap_err().what, "is missing");
+        assert_eq!(group_of(cells), "?");
+    }
+
+    #[test]
+    fn a_cell_that_is_not_what_its_column_has_is_named() {
+        let instant = [Cell::Instant(None)];
+        for (columns, row, what) in [
+            (&COLUMNS[1..], &instant[..], "text is no text"),
+            (&COLUMNS[2..], &instant, "number is no number"),
+            (&COLUMNS[3..], &instant, "wall is no time"),
+            (&COLUMNS[4..], &instant, "yes is no flag"),
+            (&COLUMNS[6..], &instant, "stamp is no time"),
+            (&COLUMNS[1..], &[Cell::Text(None)], "text is NULL"),
+            (&COLUMNS[2..], &[], "number is missing"),
+        ] {
+            let mut c = Cells::new(columns, row);
+            let read = match columns[0].name {
+                "text" => c.needed(Cells::text).map(drop),
+                "number" => c.number().map(drop),
+                "wall" => c.wall().map(drop),
+                "yes" => c.flag().map(drop),
+                _ => c.stamp().map(drop),
+            };
+            let bad = read.unwrap_err();
+            assert_eq!(format!("{} {}", bad.column, bad.what), what);
+        }
+    }
+}

@@ -147,3 +147,169 @@ fn values_of<T: DeserializeOwned>(
     }
     Ok(taken)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Debug;
+
+    use serde::Serialize;
+
+    use super::*;
+    use crate::token::record::fixture::{act, output as output_of, unheld_run};
+    use crate::token::refusal::fixture::refused;
+    use crate::token::{ClientId, WallTime};
+
+    /// A database that answers each statement with these rows.
+    struct Given {
+        rows: Rows,
+        /// What was asked: the statement, its values, and the columns of the answer.
+        asked: Vec<(&'static str, Vec<Cell>, Vec<&'static str>)>,
+    }
+
+    impl Reads for Given {
+        fn statements(&self) -> &'static Statements {
+            &Statements {
+                runs: "runs",
+                runs_of_group: "runs_of_group",
+                acts: "acts",
+                refusals: "refusals",
+                refusal_totals: "refusal_totals",
+                output: "output",
+                key: "key",
+                keys: "keys",
+            }
+        }
+
+        fn select(
+            &mut self,
+            statement: &'static str,
+            values: &[Cell],
+            columns: &[Column],
+        ) -> Result<Rows, StoreError> {
+            let columns = columns.iter().map(|column| column.name).collect();
+            self.asked.push((statement, values.to_vec(), columns));
+            Ok(self.rows.clone())
+        }
+
+        fn bad_row(&self, table: &str, group: &str, bad: &BadColumn) -> StoreError {
+            StoreError::unavailable(format!("{table} {group} {}", bad.column))
+        }
+    }
+
+    /// Reads the record from a row, and from one with a wrong document; `statement` is asked with `values`.
+    fn reads<T: Serialize + PartialEq + Debug>(
+        table: &Table,
+        record: &T,
+        (statement, values): (&'static str, &[Cell]),
+        read: impl Fn(&mut dyn Reads) -> Result<Option<T>, StoreError>,
+    ) {
+        let mut row = table.cells(record);
+        let mut given = Given {
+            rows: vec![row.clone()],
+            asked: Vec::new(),
+        };
+        assert_eq!(read(&mut given).unwrap().as_ref(), Some(record));
+        let names = table.columns.iter().map(|column| column.name);
+        let columns = names.chain(["document"]).collect();
+        assert_eq!(given.asked, [(statement, values.to_vec(), columns)]);
+        row.pop();
+        row.push(Cell::text("{"));
+        given.rows = vec![row];
+        let error = read(&mut given).unwrap_err();
+        assert_eq!(error.what, format!("{} g document", table.name));
+    }
+
+    const SINCE: Option<WallTime> = Some(WallTime(1));
+    const UNTIL: Option<WallTime> = Some(WallTime(2));
+
+    #[test]
+    fn each_kind_of_record_is_read_by_its_statement_and_a_wrong_one_is_named() {
+        let group = &GroupName::new("g").unwrap();
+        let run = RunRecord {
+            ended_at: Some(WallTime(9)),
+            ..unheld_run(group, 7)
+        };
+        let all = RunQuery::default();
+        let times = |since, until| [Cell::Time(since), Cell::Time(until)];
+        let of_all = [Cell::number(i64::MAX), Cell::Text(None), Cell::Text(None)];
+        let of_all = [&of_all[..], &times(None, None)].concat();
+        reads(&RUNS, &run, ("runs", &of_all), |of| {
+            Ok(runs(of, &all)?.pop())
+        });
+        let some = RunQuery {
+            group: Some(group.clone()),
+            client: Some(ClientId::new("a").unwrap()),
+            outcomes: vec![Outcome::Failed, Outcome::Lost],
+            since: SINCE,
+            until: UNTIL,
+            limit: Some(5),
+        };
+        let words = [
+            Cell::number(5),
+            Cell::text("a"),
+            Cell::text(",failed,lost,"),
+        ];
+        let of_group = [&words[..], &times(SINCE, UNTIL), &[Cell::text("g")]].concat();
+        reads(&RUNS, &run, ("runs_of_group", &of_group), |of| {
+            Ok(runs(of, &some)?.pop())
+        });
+        let values = [
+            &[Cell::number(5), Cell::text("g")],
+            &times(SINCE, UNTIL)[..],
+        ]
+        .concat();
+        let query = ActQuery {
+            group: Some(group.clone()),
+            since: SINCE,
+            until: UNTIL,
+            limit: Some(5),
+        };
+        reads(&ACTS, &act("free"), ("acts", &values), |of| {
+            Ok(acts(of, &query)?.pop())
+        });
+        let query = RefusalQuery {
+            group: Some(group.clone()),
+            since: SINCE,
+            until: UNTIL,
+            limit: Some(5),
+        };
+        let refusal = refused("g", "a", "held");
+        reads(&REFUSALS, &refusal, ("refusals", &values), |of| {
+            Ok(refusals(of, &query)?.pop())
+        });
+        let total = RefusalTotal {
+            group: group.clone(),
+            reason: "held".into(),
+            total: 4,
+        };
+        reads(&TOTALS, &total, ("refusal_totals", &[]), |of| {
+            Ok(refusal_totals(of)?.pop())
+        });
+        let values = [Cell::text("g"), Cell::number(7)];
+        reads(
+            &OUTPUTS,
+            &output_of("g", 7, ""),
+            ("output", &values),
+            |of| output(of, group, Some(Fence(7))),
+        );
+        let mark = run.once_mark(WallTime(9)).unwrap();
+        let values = [Cell::text("g"), Cell::text("key")];
+        reads(&KEYS, &mark, ("key", &values), |of| key(of, group, "key"));
+        reads(&KEYS, &mark, ("keys", &values[..1]), |of| {
+            Ok(keys(of, Some(group))?.pop())
+        });
+    }
+
+    #[test]
+    fn a_run_with_a_malformed_cell_is_no_evidence_of_time() {
+        let columns = [&[number("n")], &SEEN[..]].concat();
+        let bad = Cell::Bad(Box::new(BadColumn::of("started_at", "lies before 1970")));
+        let rows = [Cell::Time(Some(WallTime(9))), bad, Cell::Time(None)]
+            .map(|at| vec![Cell::number(1), Cell::number(7), at]);
+        let evidence = Seen {
+            fence: Fence(7),
+            started_at: WallTime(9),
+        };
+        assert_eq!(seen(&columns, &rows.to_vec(), 1), [evidence]);
+    }
+}

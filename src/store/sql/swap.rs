@@ -106,3 +106,182 @@ pub fn patiently<T>(
         pause = pause.saturating_mul(2);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::token::record::fixture::{act, run_of};
+    use crate::token::rule::tests::fixture::{but, expecting, idle, running, session};
+    use crate::token::{Incarnation, IncarnationNote, Outcome, Row, RunEnd, StoreTime};
+
+    fn now() -> StoreTime {
+        idle("a").stamped
+    }
+
+    fn note_of(durable: bool) -> IncarnationNote {
+        let incarnation = Incarnation("i".into());
+        IncarnationNote::of_new(incarnation, durable, &now(), Version::from_stored(8))
+    }
+
+    fn swap_to(to: Row) -> Swap {
+        Swap {
+            from: None,
+            to,
+            stamp: None,
+            expiry: now().until(Duration::ZERO),
+            note: None,
+            ended: None,
+            leaves: None,
+            act: None,
+        }
+    }
+
+    /// The run of a row, which has succeeded with a key.
+    fn succeeded(row: &Row) -> RunRecord {
+        let run = RunRecord {
+            once_key: Some("key".into()),
+            ..run_of(row)
+        };
+        run.ended(RunEnd {
+            outcome: Outcome::Succeeded,
+            exit_code: Some(0),
+            signal: None,
+            revoked: false,
+            reason: None,
+        })
+    }
+
+    /// The cells of a row, $3 to $7.
+    fn cells_of(row: &Row, state: &str, client: &str, expected: Option<&str>) -> Vec<Cell> {
+        vec![
+            Cell::number(row.version.number()),
+            Cell::number(row.fence.0),
+            Cell::text(state),
+            Cell::text(client),
+            Cell::maybe(expected),
+        ]
+    }
+
+    /// The document of a row, $9.
+    fn document_of(row: &Row) -> Cell {
+        Cell::text(&row.document.to_json(row.run()))
+    }
+
+    const NULL: Cell = Cell::Text(None);
+    const NO_NUMBER: Cell = Cell::Number(None);
+
+    #[test]
+    fn a_grant_sends_the_lost_run_and_the_note_that_it_was_judged_by() {
+        let row = expecting(running("a"), "b");
+        let lost = succeeded(&running("c"));
+        let swap = Swap {
+            from: Some(Version::from_stored(2)),
+            stamp: Some(StampOf::Granted),
+            note: Some(Box::new(note_of(true))),
+            ended: Some(Box::new(lost.clone())),
+            leaves: Some(session("w")),
+            ..swap_to(row.clone())
+        };
+        let expected = [
+            vec![Cell::text("g"), Cell::number(2)],
+            cells_of(&row, "running", "a", Some("b")),
+            vec![Cell::Flag(true), document_of(&row)],
+            vec![Cell::Flag(true), Cell::text("w")],
+            vec![NO_NUMBER, NULL, NULL],
+            RUNS.cells(&lost).split_off(1),
+            vec![Cell::Flag(false), NULL, NULL],
+            vec![Cell::number(8), Cell::text("i"), Cell::Flag(true)],
+        ];
+        assert_eq!(values(&swap), expected.concat());
+    }
+
+    #[test]
+    fn a_release_makes_the_key_of_its_run_done() {
+        let row = idle("a");
+        let run = succeeded(&running("a"));
+        let mark = run.once_mark(WallTime(0)).unwrap();
+        let swap = Swap {
+            stamp: Some(StampOf::Released),
+            ended: Some(Box::new(run.clone())),
+            ..swap_to(row.clone())
+        };
+        let of_run = [
+            RUNS.cells(&run).split_off(1),
+            vec![Cell::Flag(true), Cell::text("key")],
+            vec![KEYS.cells(&mark)[4].clone()],
+        ]
+        .concat();
+        let expected = [
+            vec![Cell::text("g"), NO_NUMBER],
+            cells_of(&row, "idle", "a", None),
+            vec![Cell::Flag(true), document_of(&row)],
+            vec![Cell::Flag(false), NULL],
+            vec![NO_NUMBER, NULL, NULL],
+            of_run.clone(),
+            vec![NO_NUMBER, NULL, Cell::Flag(false)],
+        ];
+        assert_eq!(values(&swap), expected.concat());
+        let alone = [vec![Cell::text("g")], vec![NO_NUMBER; 13], of_run];
+        assert_eq!(record(&run), alone.concat());
+    }
+
+    #[test]
+    fn an_act_is_sent_with_the_key_that_it_forgets_and_whether_it_raises_the_fence() {
+        for (word, raises) in [("fence_raise", true), ("free", false)] {
+            let act = act(word);
+            let document = ACTS.cells(&act).pop().unwrap();
+            let swap = Swap {
+                act: Some(Box::new(act)),
+                ended: (!raises).then(|| Box::new(succeeded(&running("a")))),
+                ..swap_to(idle("a"))
+            };
+            let found = values(&swap);
+            assert_eq!(found.len(), 27);
+            assert_eq!(
+                (&found[7], &found[9]),
+                (&Cell::Flag(false), &Cell::Flag(raises))
+            );
+            let forgets = [Cell::number(7), document, Cell::text("forgotten")];
+            assert_eq!(found[11..14], forgets);
+            // The act ends the run, not its session: its key is not done.
+            assert_eq!(found[21..24], [Cell::Flag(false), NULL, NULL]);
+        }
+    }
+
+    #[test]
+    fn a_note_is_sent_with_its_expiry_and_its_act() {
+        let to = note_of(false);
+        let json = Cell::text(&to.to_json());
+        let swap = NoteSwap {
+            from: Some(Version::from_stored(2)),
+            to,
+            expiry: now().until(Duration::ZERO),
+            act: Some(Box::new(act("free"))),
+        };
+        let sent = note(&swap, [Cell::text("e1"), Cell::text("e2")]);
+        let document = ACTS.cells(&act("free")).pop().unwrap();
+        let expected = [
+            [Cell::number(2), Cell::number(8), json],
+            [Cell::text("e1"), Cell::text("e2"), Cell::text("g")],
+        ];
+        assert_eq!(sent[..6], expected.concat());
+        assert_eq!(sent[6..], [Cell::number(7), document]);
+        let without = note(&but(swap, |it| it.act = None), []);
+        assert_eq!(without[3..], [NULL, NO_NUMBER, NULL]);
+    }
+
+    #[test]
+    fn a_locked_row_is_tried_again_ever_more_rarely_for_half_the_time() {
+        let timeout = Duration::from_millis(100);
+        let (begun, mut tries) = (Instant::now(), 0);
+        let done = patiently(timeout, |left, may_wait| {
+            tries += 1;
+            assert!(left <= timeout);
+            Ok((!may_wait).then_some("locked"))
+        });
+        assert_eq!(done, Ok("locked"));
+        assert!(begun.elapsed() >= timeout / 2);
+        // The sixth comes 62 ms after the first, or later.
+        assert!(tries <= 6, "{tries} tries");
+    }
+}

@@ -194,7 +194,7 @@ fn maybe(column: &'static str, text: Option<&str>) -> Result<Option<ClientId>, B
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::token::rule::tests::fixture::idle;
+    use crate::token::rule::tests::fixture::{expecting, free, idle, running};
 
     #[test]
     fn a_fence_that_no_grant_can_have_is_refused() {
@@ -211,5 +211,36 @@ mod tests {
         for fence in [0, Fence::MAX, Fence::HIGHEST] {
             assert_eq!(with(fence).row().unwrap().fence, Fence(fence));
         }
+    }
+    /// The cells of a token behind another column.
+    fn cells(row: &Row) -> Vec<Cell> {
+        let (before, document) = Columns::of(row).cells();
+        let stamped = [
+            Cell::Stamp(Some(row.stamped.stamp)),
+            Cell::text(&row.stamped.epoch),
+            document,
+        ];
+        [&[Cell::number(1)], &before[..], &stamped].concat()
+    }
+
+    #[test]
+    fn tokens_are_listed_as_written_and_a_malformed_one_hides_no_other() {
+        let columns = [&[number("n")], &TOKEN[..]].concat();
+        let tokens = [free(), expecting(running("a"), "b"), idle("a")];
+        let mut rows: Rows = tokens.iter().map(cells).collect();
+        rows.insert(1, vec![Cell::Text(None); columns.len()]);
+        let mut bad = cells(&idle("a"));
+        bad[4] = Cell::text("splendid");
+        rows.insert(2, bad);
+        let now = idle("a").stamped;
+        let listing = list(&columns, &rows, 1, now, |group, bad| {
+            StoreError::unavailable(format!("{group} {}", bad.column))
+        });
+        assert_eq!(listing.rows, tokens);
+        let unreadable = Unreadable {
+            group: "g".into(),
+            error: StoreError::unavailable("g state"),
+        };
+        assert_eq!(listing.unreadable, [unreadable]);
     }
 }

@@ -104,3 +104,91 @@ pub fn list(all: impl IntoIterator<Item = Listed>, listing: &mut Listing) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::cell::Cell;
+    use super::*;
+    use crate::token::rule::tests::fixture::{failback, idle};
+
+    fn entry_of(group: &str) -> (GroupName, QueueEntry) {
+        let seen = idle("a").stamped;
+        let entry = QueueEntry {
+            waiter: Waiter::of(&failback("a")),
+            number: 7,
+            seen_at: seen.stamp,
+            epoch: seen.epoch,
+        };
+        (GroupName::new(group).unwrap(), entry)
+    }
+
+    #[test]
+    fn a_waiter_is_read_as_written() {
+        let (group, entry) = entry_of("g");
+        let columns = with_group();
+        let mut row = vec![
+            Cell::text(&group),
+            Cell::number(entry.number),
+            Cell::text(&entry.waiter.session),
+            Cell::Stamp(Some(entry.seen_at)),
+            Cell::text(&entry.epoch),
+            Cell::text(&document(&entry.waiter)),
+        ];
+        assert_eq!(in_group(Cells::new(&columns, &row)), Ok((group, entry)));
+        row[1] = Cell::Number(None);
+        assert_eq!(waiter(&mut Cells::new(&columns, &row).after(1)), Ok(None));
+        row[1] = Cell::number(7);
+        row[5] = Cell::text("{}");
+        let bad = in_group(Cells::new(&columns, &row)).unwrap_err();
+        assert_eq!(bad.column, "document");
+        assert!(bad.what.starts_with("is wrong: missing field"), "{bad:?}");
+        row[2] = Cell::text("");
+        let bad = in_group(Cells::new(&columns, &row)).unwrap_err();
+        assert_eq!(bad.column, "session");
+        row.truncate(1);
+        let bad = in_group(Cells::new(&columns, &row)).unwrap_err();
+        assert_eq!((&*bad.column, &*bad.what), ("position", "is missing"));
+    }
+
+    #[test]
+    fn a_channel_is_named_by_a_hash_of_its_group() {
+        // The values that the authors of FNV give.
+        for (of, name) in [
+            ("", "tokenrun_cbf29ce484222325"),
+            ("foobar", "tokenrun_85944171f73967e8"),
+        ] {
+            assert_eq!(channel(of.bytes()), name);
+        }
+    }
+
+    #[test]
+    fn malformed_waiters_hide_no_other_and_each_group_of_them_is_named_once() {
+        let error = |what: &str| StoreError::unavailable(what);
+        let unreadable = |group: &str, what: &str| Unreadable {
+            group: group.into(),
+            error: error(what),
+        };
+        let mut listing = Listing {
+            rows: Vec::new(),
+            unreadable: vec![unreadable("x", "its token")],
+            now: idle("a").stamped,
+            queues: Vec::new(),
+        };
+        let all = [
+            ("a".into(), Ok(entry_of("a"))),
+            ("b".into(), Err(error("first"))),
+            ("b".into(), Err(error("second"))),
+            ("x".into(), Err(error("third"))),
+            ("c".into(), Err(error("fourth"))),
+            ("c".into(), Ok(entry_of("c"))),
+        ];
+        list(all, &mut listing);
+        assert_eq!(listing.queues, [entry_of("a"), entry_of("c")]);
+        let named = [
+            unreadable("x", "its token"),
+            unreadable("b", "first"),
+            unreadable("c", "fourth"),
+        ];
+        assert_eq!(listing.unreadable, named);
+    }
+}
