@@ -5,10 +5,11 @@
 //! reaches; then each mutant meets the tests that reach it, the quick ones first, until one fails or hangs. A survivor that is
 //! in `tests/mutants/equivalent.txt` is explained: it changes nothing. More than 2 % of others is a failure.
 //!
-//! `--since COMMIT` takes the files under `src` that have changed since then. `--tests PREFIX` chooses unit tests,
-//! `--skip PREFIX` leaves tests out; `--sample N` takes every Nth mutant; `--again OUTPUT` takes the survivors that an earlier run printed.
+//! `--since COMMIT` takes the files under `src` that have changed since then. `--tests PREFIX` chooses unit tests, `--skip
+//! PREFIX` leaves tests out; `--sample N` takes every Nth mutant; `--again OUTPUT` takes the survivors that an earlier run
+//! printed: first the quick tests of all mutants, then the slow ones of the survivors.
 //! `--suite behaviour` adds the tests of a suite that runs the program (as root: each test gets namespaces of its own, so that
-//! nothing outlives it).
+//! nothing outlives it). The tests of jobs that fork without end are for the mutants of `src/job` alone (`--skip guarding::`).
 
 mod instrument;
 
