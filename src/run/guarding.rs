@@ -56,6 +56,41 @@ enum State {
     Over,
 }
 
+/// The answer that the guard owes.
+#[derive(Debug, Default)]
+struct Owed {
+    /// How long the guard had run when it was asked.
+    had_run: Option<Duration>,
+    /// True if it was sent CONT since.
+    in_doubt: bool,
+}
+
+impl Owed {
+    fn asked(&mut self, has_run: Option<Duration>) {
+        *self = Self {
+            had_run: has_run,
+            in_doubt: false,
+        };
+    }
+
+    const fn continued(&mut self) {
+        self.in_doubt = true;
+    }
+
+    /// True if the guard has answered, or has run since it was asked although it did not answer in time. Then it is
+    /// neither stopped nor hung, but busy on a processor that the job's processes load: it may be ending hundreds of
+    /// them. It does that better than this process could.
+    fn is_given(&mut self, answered: bool, has_run: impl FnOnce() -> Option<Duration>) -> bool {
+        let is_busy = || {
+            let runs = has_run().zip(self.had_run);
+            runs.is_some_and(|(now, then)| now > then)
+        };
+        let is_given = answered || self.in_doubt && is_busy();
+        self.in_doubt &= !is_given;
+        is_given
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Guarding {
     handle: GuardHandle,
@@ -66,10 +101,7 @@ pub(super) struct Guarding {
     /// The end of the job's main process, once known.
     heard: Vec<Heard>,
     closed: bool,
-    /// How long the guard had run when it was asked for the answer that it owes.
-    had_run: Option<Duration>,
-    /// True if it was sent CONT since.
-    in_doubt: bool,
+    owed: Owed,
     /// When the other children of this process are checked next.
     look_at: Moment,
     inherited: Inheritance,
@@ -113,8 +145,7 @@ impl Guarding {
             start_by: None,
             heard: Vec::new(),
             closed: false,
-            had_run: None,
-            in_doubt: false,
+            owed: Owed::default(),
             look_at: Moment::default(),
             inherited: Inheritance::Kept,
             argv: setup.argv.clone(),
@@ -186,8 +217,7 @@ impl Guarding {
 
     /// Sends a message that the guard must answer.
     fn ask(&mut self, message: &ToGuard) {
-        self.had_run = procfs::run_time(self.handle.pid());
-        self.in_doubt = false;
+        self.owed.asked(procfs::run_time(self.handle.pid()));
         self.send(message);
     }
 
@@ -202,7 +232,7 @@ impl Guarding {
     pub(super) fn continue_guard(&mut self) {
         // A guard that is gone is noticed elsewhere.
         let _ = self.handle.signal_guard(SIGCONT);
-        self.in_doubt = true;
+        self.owed.continued();
     }
 
     /// Treats the guard as gone: kills it and its tree. The job has a parent-death signal, so a
@@ -251,20 +281,9 @@ impl Guarding {
         let is_answer = |heard: &Heard| matches!(heard, Heard::Event(Event::GuardAnswered));
         let before = self.heard.len();
         self.heard.retain(|heard| !is_answer(heard));
-        let has_answered = self.heard.len() < before || self.has_run();
-        self.in_doubt &= !has_answered;
-        Ok(has_answered)
-    }
-
-    /// True if a guard that did not answer in time has run since it was asked. Then it is neither
-    /// stopped nor hung, but busy on a processor that the job's processes load: it may be ending
-    /// hundreds of them. It does that better than this process could.
-    fn has_run(&self) -> bool {
-        let has_run = || procfs::run_time(self.handle.pid());
-        self.in_doubt
-            && has_run()
-                .zip(self.had_run)
-                .is_some_and(|(now, then)| now > then)
+        let answered = self.heard.len() < before;
+        let pid = self.handle.pid();
+        Ok(self.owed.is_given(answered, || procfs::run_time(pid)))
     }
 
     fn receive(&mut self) -> io::Result<()> {
@@ -375,5 +394,30 @@ fn not_started(argv: &[OsString], stage: Stage, errno: Errno, what: &str) -> Not
         Stage::Exec => {
             NotStarted::by_errno(argv, errno, "no such file, or its interpreter is missing")
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guard_has_answered_by_a_message_or_if_in_doubt_by_having_run() {
+        let ms = |ms| Some(Duration::from_millis(ms));
+        let mut owed = Owed::default();
+        owed.asked(ms(10));
+        assert!(!owed.is_given(false, || ms(30)), "it has time");
+        owed.continued();
+        assert!(!owed.is_given(false, || ms(10)), "it has not run");
+        assert!(!owed.is_given(false, || None), "it is gone");
+        assert!(owed.is_given(false, || ms(11)));
+        assert!(!owed.is_given(false, || ms(12)), "until it is asked again");
+
+        owed.continued();
+        assert!(owed.is_given(true, || ms(10)));
+        assert!(!owed.is_given(false, || ms(30)), "no doubt is left");
+        owed.continued();
+        owed.asked(ms(30));
+        assert!(!owed.is_given(false, || ms(40)));
     }
 }

@@ -71,8 +71,11 @@ fn ask(worker: &mut Worker, request: Request, is_answer: fn(&Answer) -> bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::ending::JobEnd;
     use crate::store::model::ModelStore;
-    use crate::token::{GroupName, SessionId};
+    use crate::sys::wait::Status;
+    use crate::token::rule::tests::fixture::claim;
+    use crate::token::{GroupName, OutputLimits, SessionId};
 
     #[test]
     fn the_answer_to_an_earlier_request_is_not_that_to_the_last() {
@@ -84,5 +87,44 @@ mod tests {
             matches!(it, Answer::Read(_))
         });
         assert!(worker.answer().is_none(), "both have come");
+    }
+
+    fn ran(recorded: bool) -> Ending {
+        Ending::Ran {
+            end: JobEnd::Itself(Status::Exited(0)),
+            stopped_by: None,
+            recorded,
+        }
+    }
+
+    #[test]
+    fn history_is_pruned_after_a_long_run_and_after_one_of_many() {
+        let (short, long) = (Moment(Duration::from_millis(999)), PRUNE_AFTER);
+        for (ending, now, drawn, expected) in [
+            (ran(true), long, 1, true),
+            (ran(true), short, 32, true),
+            (ran(true), short, 1, false),
+            (ran(false), long, 32, false),
+            (Ending::NoGuard, long, 32, false),
+        ] {
+            let store = ModelStore::new();
+            let mut worker = Worker::new(Box::new(store.clone()));
+            let mut last = LastRequests {
+                worker: &mut worker,
+                claim: &claim("a"),
+                ending: &ending,
+            };
+            let retention = Retention {
+                history: Duration::MAX,
+                once: Duration::MAX,
+                outputs: OutputLimits {
+                    retain: Duration::MAX,
+                    count: 1,
+                },
+            };
+            last.prune(retention, now, drawn);
+            let pruned = !store.contents().notes.is_empty();
+            assert_eq!(pruned, expected, "{ending:?} {now:?} {drawn}");
+        }
     }
 }

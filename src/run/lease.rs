@@ -263,3 +263,94 @@ impl Lease {
         Found::Ours { renewed }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::token::rule::tests::fixture::{claim, s};
+    use crate::token::{ClockEpoch, GrantKind, Stamp, WallTime};
+
+    fn time(seconds: i64) -> StoreTime {
+        StoreTime {
+            epoch: ClockEpoch("epoch".into()),
+            stamp: Stamp {
+                tick_ms: seconds * 1_000,
+                wall: WallTime(seconds * 1_000),
+            },
+        }
+    }
+
+    fn at(seconds: u64) -> Moment {
+        Moment(s(seconds))
+    }
+
+    /// A lease that was granted at 10 s of the local clock and 1,000 s of the store's.
+    fn lease() -> (Lease, Timing) {
+        let claim = claim("a");
+        let version = Version::from_stored(1);
+        let swap = swap::grant(&claim, GrantKind::Bind, None, &time(1_000), version);
+        let run = RunRecord::of(&swap.to).unwrap();
+        let sent = Sent {
+            version,
+            at: at(10),
+        };
+        let seen = SeenTime {
+            time: time(1_000),
+            asked_at: at(10),
+        };
+        let before = Before::of(None, &time(1_000));
+        (Lease::new(swap.to, run, before, sent, seen), claim.timing)
+    }
+
+    fn beats(lease: &mut Lease, timing: &Timing, seconds: u64) -> (Sent, Swap) {
+        let swap = lease.heartbeat(at(seconds), timing, seconds << 32);
+        let sent = Sent {
+            version: swap.version(),
+            at: at(seconds),
+        };
+        (sent, swap)
+    }
+
+    #[test]
+    fn a_heartbeat_that_happened_is_what_the_next_ones_start_from() {
+        let (mut lease, timing) = lease();
+        let (first, _) = beats(&mut lease, &timing, 20);
+        let (second, _) = beats(&mut lease, &timing, 30);
+        // The store's clock runs faster than this one.
+        lease.renewed(second, time(2_000));
+        assert_eq!(lease.own_at(), at(30));
+        assert_eq!(lease.row().document.session_version, Some(second.version));
+        let (_, third) = beats(&mut lease, &timing, 40);
+        let left = s(10) + timing.store_timeout;
+        assert_eq!(third.expiry, time(2_000).until(left));
+        // A failover goes back to the first: the time of the last one that is known to have happened counts.
+        let mut row = lease.row().clone();
+        row.document.session_version = Some(first.version);
+        let found = lease.looked(Some(&row), time(2_020), at(50), at(50));
+        assert!(matches!(found, Found::Ours { renewed: false }));
+        assert_eq!(lease.own_at(), at(30));
+    }
+
+    #[test]
+    fn an_unclear_heartbeat_may_still_happen_as_long_as_its_row_stands() {
+        let (mut lease, timing) = lease();
+        let (unclear, swap) = beats(&mut lease, &timing, 20);
+        let stands = lease.row().clone();
+        let found = lease.looked(Some(&stands), time(1_015), at(25), at(25));
+        assert!(matches!(found, Found::Ours { renewed: false }));
+        let happened = swap.to;
+        let found = lease.looked(Some(&happened), time(1_020), at(30), at(30));
+        assert!(matches!(found, Found::Ours { renewed: true }));
+        assert_eq!(lease.own_at(), unclear.at);
+    }
+
+    /// A machine that was cloned while it ran has the same session.
+    #[test]
+    fn a_row_with_a_version_that_this_session_never_wrote_is_another_holders() {
+        let (mut lease, _) = lease();
+        let mut row = lease.row().clone();
+        row.document.session_version = Some(Version::from_stored(99));
+        let found = lease.looked(Some(&row), time(1_010), at(20), at(20));
+        assert!(matches!(found, Found::Lost));
+    }
+}

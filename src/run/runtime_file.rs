@@ -261,6 +261,7 @@ mod tests {
         assert!(held_session(&path).unwrap().is_some());
         assert!(is_denied(&link));
         chown(&path, Some(61_002), None).unwrap();
+        assert!(RuntimeFile::open(&path).is_err());
         assert!(is_denied(&path), "in a directory of root's");
         chown(folder.path(), Some(61_002), None).unwrap();
         assert!(held_session(&path).unwrap().is_some(), "in one of its own");
@@ -268,6 +269,43 @@ mod tests {
             mode(open).unwrap();
             assert!(is_denied(&path), "{open:o}");
         }
+    }
+
+    #[test]
+    fn only_a_regular_file_with_one_name_is_a_runtime_file() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let [path, link, pipe] = ["job.json", "link", "pipe"].map(|it| folder.path().join(it));
+        drop(RuntimeFile::open(&path).unwrap());
+        symlink(&path, &link).unwrap();
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert!(RuntimeFile::open(&link).is_err());
+        let refused = |path: &Path| RuntimeFile::open(path).unwrap_err().kind();
+        assert_eq!(refused(&pipe), ErrorKind::AlreadyExists);
+        let denied = held_session(&pipe).unwrap_err();
+        assert_eq!(denied.kind(), ErrorKind::PermissionDenied);
+        drop(RuntimeFile::open(&path).unwrap());
+        std::fs::hard_link(&path, folder.path().join("second")).unwrap();
+        assert_eq!(refused(&path), ErrorKind::AlreadyExists);
+    }
+
+    #[test]
+    fn a_runtime_file_is_a_line_of_json_whatever_was_in_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("job.json");
+        let mut file = RuntimeFile::open(&path).unwrap();
+        let long = Holder {
+            client_id: "a".repeat(100),
+            ..held()
+        };
+        file.write(&long).unwrap();
+        assert!(file.has(&long).unwrap());
+        file.write(&held()).unwrap();
+        assert!(!file.has(&long).unwrap());
+        assert!(file.has(&held()).unwrap());
+        let text = std::fs::read_to_string(&path).unwrap();
+        let line = serde_json::to_string(&held()).unwrap();
+        assert_eq!(text, format!("{line}\n"));
     }
 
     #[test]
@@ -283,6 +321,9 @@ mod tests {
             held_session(&path).unwrap(),
             Some(SessionId::from_random(7))
         );
+        // Its own user put it there, whatever others may do in the directory.
+        std::fs::set_permissions(folder.path(), Permissions::from_mode(0o1777)).unwrap();
+        assert!(held_session(&path).unwrap().is_some());
         let mut other = RuntimeFile::open(&path).unwrap();
         assert!(!other.lock().unwrap());
         // The process ends without releasing the lock.
@@ -327,5 +368,9 @@ mod tests {
             "/home/u/state/%2E..json",
         );
         assert!(path(true, None, &"ä".repeat(200)).is_err());
+        // Three characters for each byte of an umlaut, and five for the ending: 250 in all.
+        let longest = "ä".repeat(40) + "aaaaa";
+        assert!(path(true, None, &longest).is_ok());
+        assert!(path(true, None, &(longest + "a")).is_err());
     }
 }

@@ -230,7 +230,7 @@ impl Seeking {
                 };
                 Next::End(Ending::StoreFailed {
                     error,
-                    perhaps_granted: self.is_claimed() || !self.unsettled.is_empty(),
+                    perhaps_granted: !self.unsettled.is_empty(),
                 })
             }
             SeekingState::Waiting { .. }
@@ -278,17 +278,8 @@ impl Seeking {
         Next::Stay
     }
 
-    /// A grant is out, or has happened.
-    const fn is_claimed(&self) -> bool {
-        matches!(
-            self.state,
-            SeekingState::Claiming { .. } | SeekingState::Checking { .. }
-        )
-    }
-
     fn stop(&mut self, step: &mut Step<'_>, why: Unstarted) -> Next {
-        let in_doubt = self.is_claimed() || !self.unsettled.is_empty();
-        if in_doubt {
+        if !self.unsettled.is_empty() {
             // The grant may happen, or have happened: it is settled first, then released.
             self.stopped.get_or_insert(why);
             return Next::Stay;

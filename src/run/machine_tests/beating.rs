@@ -342,3 +342,27 @@ fn a_machine_whose_lease_can_not_be_trusted_does_not_wake_for_heartbeats() {
     let wakes = rig.machine.wake_at().unwrap();
     assert!(wakes > rig.now, "{wakes:?}");
 }
+
+fn ends(did: &[Action]) -> bool {
+    did.iter().any(|it| matches!(it, Action::End { .. }))
+}
+
+#[test]
+fn a_job_that_is_being_ended_gets_no_second_order_for_the_same_reason() {
+    let revoked = {
+        let mut rig = Rig::beating();
+        rig.operates(&Act::Revoke);
+        rig.answered();
+        let did = rig.answered();
+        (rig, did)
+    };
+    for (mut rig, did) in [revoked, handed_off(true, "b")] {
+        assert!(ends(&did), "{did:?}");
+        rig.tell(Event::GuardAnswered);
+        // The next heartbeat is out at once, and another act comes before it.
+        rig.operates(&Act::Expect(Some(client("c"))));
+        rig.answered();
+        let did = rig.answered();
+        assert!(!ends(&did), "{did:?}");
+    }
+}

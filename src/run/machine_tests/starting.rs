@@ -326,3 +326,26 @@ fn a_stop_while_a_grant_is_out_asks_for_no_key() {
     rig.tell(stop(15));
     assert_eq!(sent(&rig.answered()), [StampOf::Released]);
 }
+
+#[test]
+fn a_read_without_an_answer_does_not_settle_a_grant() {
+    let mut rig = Rig::claiming();
+    rig.fails();
+    rig.wait(s(1));
+    assert!(matches!(rig.out, Some(Request::Read(..))), "{:?}", rig.out);
+    rig.wait(s(10));
+    assert_eq!(short(rig.ending()), "store failed, perhaps granted: true");
+}
+
+#[test]
+fn a_stop_while_the_key_is_asked_for_releases_the_token_without_an_answer() {
+    let mut claim = claim_of("a");
+    claim.about.once_key = Some("today".into());
+    let mut rig = Rig::of(claim, Limits::default(), ModelStore::new());
+    rig.answered();
+    rig.answered();
+    assert!(matches!(rig.out, Some(Request::Once { .. })));
+    rig.tell(stop(15));
+    rig.fails();
+    assert_eq!(sent(&rig.wait(s(1))), [StampOf::Released]);
+}

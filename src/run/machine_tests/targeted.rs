@@ -55,3 +55,17 @@ fn kill_at(did: &[Action]) -> Option<Moment> {
 fn last_outcome(rig: &Rig) -> Option<Outcome> {
     rig.store.contents().runs.first().map(|run| run.outcome)
 }
+
+#[test]
+fn a_pause_is_drawn_between_a_half_and_the_whole() {
+    for (drawn, expected) in [(0, 100_000), (50_000_000, 150_000), (99_999_000, 199_999)] {
+        let mut step = crate::run::machine::Step {
+            now: Moment::default(),
+            claim: &claim_of("a"),
+            limits: Limits::default(),
+            draw: &mut || drawn,
+            actions: &mut Vec::new(),
+        };
+        assert_eq!(step.pause_after(0), Duration::from_micros(expected));
+    }
+}
