@@ -106,3 +106,25 @@ pub fn patiently<T>(
         pause = pause.saturating_mul(2);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The pauses before the last try are 2, 4, 8, 16 and 32 milliseconds, or longer on a busy host.
+    #[test]
+    fn a_locked_row_is_tried_again_for_half_of_the_time_with_longer_and_longer_pauses() {
+        let timeout = Duration::from_millis(100);
+        let begun = Instant::now();
+        let mut lefts = Vec::new();
+        let tried = patiently(timeout, |left, may_wait| {
+            lefts.push(left);
+            Ok((!may_wait).then_some("locked"))
+        });
+        assert_eq!(tried.unwrap(), "locked");
+        assert!(begun.elapsed() >= timeout / 2);
+        assert!((2..=6).contains(&lefts.len()), "{lefts:?}");
+        assert!(lefts.is_sorted_by(|one, next| one > next), "{lefts:?}");
+        assert!(lefts.iter().all(|left| *left <= timeout), "{lefts:?}");
+    }
+}
