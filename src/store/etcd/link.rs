@@ -822,6 +822,10 @@ impl Flights for Link {
 }
 
 #[cfg(test)]
+#[path = "link_tests.rs"]
+mod link_tests;
+
+#[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
