@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::*;
 use crate::store::Trouble;
-use crate::store::kv::{Put, Server};
+use crate::store::kv::{Delete, Put, Server};
 use crate::store::net::dial::Target;
 use crate::store::net::fault::Said;
 use crate::store::net::host::{self, Host, Servers};
@@ -25,6 +25,7 @@ struct Inner {
     clock_stands_still: bool,
     /// The server whose answers are lost.
     silent: Option<&'static str>,
+    loses_answers_to_writes: bool,
     connections_are_over: bool,
     refuses_watches: bool,
     asked: Vec<String>,
@@ -234,6 +235,12 @@ impl Flights for Fake {
         !inner.clock_stands_still
     }
 
+    /// What was not read can't be removed.
+    fn serves(seen: &Seen<()>, commit: &Commit) -> bool {
+        let mut removed = commit.deletes.iter();
+        removed.all(|it| seen.entries.contains_key(&it.key))
+    }
+
     fn refresh(now: &mut StoreTime, passed: Duration) {
         *now = now.plus(passed);
     }
@@ -246,6 +253,9 @@ impl Flights for Fake {
     ) -> Result<Option<Found>, Fault<Unread>> {
         self.note("write")?;
         let mut inner = self.peers.inner();
+        if inner.loses_answers_to_writes {
+            return Err(Fault::nonsense("silence"));
+        }
         let is_as_read = |key: &String| {
             let version = seen.entries.get(key).map(|read| &read.written.version);
             version == inner.versions.get(key)
@@ -272,6 +282,10 @@ impl Flights for Fake {
         let mut inner = self.peers.inner();
         inner.asked.push("drain".into());
         !inner.connections_are_over
+    }
+
+    async fn stay(&mut self) -> Result<(), Fault<Unread>> {
+        self.note("stay")
     }
 }
 
@@ -349,6 +363,13 @@ fn a_commit_that_what_is_known_does_not_allow_looks_again() {
         ..raise("2111")
     };
     assert_eq!(commits_after(&mut kv, &long, |_| {}), "write");
+    let mut removal = raise("21111");
+    removal.deletes.push(Delete {
+        key: "b".into(),
+        lists: Vec::new(),
+    });
+    let asked = commits_after(&mut kv, &removal, |_| {});
+    assert_eq!(asked, "look clock write", "what was not read");
 }
 
 #[test]
@@ -425,6 +446,13 @@ fn a_read_without_an_answer_is_asked_of_another_server_and_a_commit_is_not() {
     let unclear = kv.commit(&raise("1")).unwrap_err();
     assert_eq!(unclear.trouble, Trouble::Unavailable, "{unclear}");
     assert_eq!(peers.asked(), "write");
+    // Over a new connection too.
+    peers.inner().silent = None;
+    peers.inner().loses_answers_to_writes = true;
+    let mut other = peers.kv();
+    let unclear = other.commit(&raise("1")).unwrap_err();
+    assert_eq!(unclear.trouble, Trouble::Unavailable, "{unclear}");
+    assert_eq!(peers.asked(), "open-one look clock write");
     // One that nothing was written for has not.
     peers.inner().silent = Some("one");
     let unread = kv.commit(&raise("1")).unwrap_err();
@@ -440,13 +468,13 @@ fn a_subscription_is_a_connection_of_its_own_until_that_is_over() {
     assert_eq!(peers.asked(), "open-one watch-x");
     let first = kv.notifier().unwrap();
     kv.subscribe("x");
-    assert_eq!(peers.asked(), "drain");
+    assert_eq!(peers.asked(), "drain stay");
     assert!(Arc::ptr_eq(&kv.notifier().unwrap().0, &first.0));
     // A read drops what has come.
     look(&mut kv);
     assert_eq!(peers.asked(), "drain open-one look clock");
     kv.subscribe("y");
-    assert_eq!(peers.asked(), "drain open-one watch-y");
+    assert_eq!(peers.asked(), "drain stay open-one watch-y");
     assert!(!Arc::ptr_eq(&kv.notifier().unwrap().0, &first.0));
     // A connection that is over would notify for ever.
     peers.inner().connections_are_over = true;

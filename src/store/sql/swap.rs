@@ -110,6 +110,51 @@ pub fn patiently<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::conformance::acts::act_on;
+    use crate::store::conformance::{claim, version};
+    use crate::token::operator::Act;
+    use crate::token::record::fixture::run_of;
+    use crate::token::swap::{creation, grant, heartbeat, release};
+    use crate::token::{ClockEpoch, GrantKind, Outcome, RunEnd, Stamp, StoreTime};
+
+    /// Only a grant and a raise make a fence. Only a session that ends its own run writes that for good.
+    #[test]
+    fn a_statement_is_told_of_a_new_fence_and_of_a_run_that_its_own_session_ends() {
+        let now = StoreTime {
+            epoch: ClockEpoch("e".into()),
+            stamp: Stamp {
+                tick_ms: 1,
+                wall: WallTime(1_790_000_000_000),
+            },
+        };
+        let me = claim("g", "a", "s");
+        let until = now.until(Duration::from_secs(1));
+        let made = creation(&me, &now, version(1));
+        let granted = grant(&me, GrantKind::Bind, Some(&made.to), &now, version(2));
+        let run = run_of(&granted.to).ended(RunEnd {
+            outcome: Outcome::Succeeded,
+            exit_code: Some(0),
+            signal: None,
+            revoked: false,
+            reason: None,
+        });
+        let beat = heartbeat(&granted.to, version(3), until.clone());
+        let ended = release(&granted.to, run, version(4), until);
+        let (raised, _) = act_on(&made.to, &Act::Raise(None), &now, 5);
+        let (handed, _) = act_on(&made.to, &Act::Handoff(me.client), &now, 6);
+        for (name, swap, is_new_fence, is_own) in [
+            ("grant", granted, true, false),
+            ("heartbeat", beat, false, true),
+            ("release", ended, false, true),
+            ("raise", raised, true, false),
+            ("handoff", handed, false, false),
+        ] {
+            let values = values(&swap);
+            assert_eq!(values.len(), 27, "{name}");
+            assert_eq!(values[9], Cell::Flag(is_new_fence), "{name}");
+            assert_eq!(values[21], Cell::Flag(is_own), "{name}");
+        }
+    }
 
     /// The pauses before the last try are 2, 4, 8, 16 and 32 milliseconds, or longer on a busy host.
     #[test]
