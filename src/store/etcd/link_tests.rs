@@ -16,12 +16,15 @@ use crate::store::net::session::event_loop;
 /// What a server answers: a message, or an error's number and text.
 type Answer = Result<Vec<u8>, (u32, &'static str)>;
 
-/// What a server was asked: the methods with their messages.
+/// The method of a request, and its message.
+type Call = (String, Vec<u8>);
+
+/// What a server was asked.
 #[derive(Clone, Default)]
-struct Asked(Arc<Mutex<Vec<(String, Vec<u8>)>>>);
+struct Asked(Arc<Mutex<Vec<Call>>>);
 
 impl Asked {
-    fn all(&self) -> MutexGuard<'_, Vec<(String, Vec<u8>)>> {
+    fn all(&self) -> MutexGuard<'_, Vec<Call>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
