@@ -17,6 +17,8 @@ mod messages;
 #[cfg(test)]
 mod late_tests;
 #[cfg(test)]
+mod many_tests;
+#[cfg(test)]
 // Shared with the integration tests, which use more of it.
 #[allow(dead_code)]
 pub(crate) mod test_server;

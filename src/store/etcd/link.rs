@@ -35,8 +35,11 @@ use crate::token::{
 /// The longest answer without entries, in bytes.
 const SHORT: usize = 64 * 1024;
 
-/// How many operations a transaction may have.
+/// How many operations a transaction may have: etcd takes 128 comparisons, and as many operations.
 const OPERATIONS: usize = 100;
+
+/// How many entries the first flight of a look reads. Others follow at its revision.
+const AT_ONCE: usize = 60;
 
 /// The length of the lease that is the clock, in seconds: it never ends.
 const EVER: i64 = 8_000_000_000;
@@ -148,6 +151,22 @@ fn wall() -> WallTime {
     WallTime(i64::try_from(ms).unwrap_or(i64::MAX))
 }
 
+/// What the first flight of a look asks for, and the keys of the entries that follow.
+fn in_flights(asked: &[Ask]) -> (Vec<&Ask>, Vec<&String>) {
+    let (mut first, mut ones, mut later) = (Vec::new(), 0, Vec::new());
+    for ask in asked {
+        match ask {
+            Ask::One(key) if ones == AT_ONCE => later.push(key),
+            Ask::One(_) => {
+                ones += 1;
+                first.push(ask);
+            }
+            Ask::Part(_) => first.push(ask),
+        }
+    }
+    (first, later)
+}
+
 /// One entry of a part of a list for each place that was found.
 fn keys_in(keys: &Keys, part: &Part, range: &RangeResponse) -> Vec<String> {
     let placed = range
@@ -206,8 +225,9 @@ impl Link {
                 }
             }
         };
-        asked
-            .iter()
+        in_flights(asked)
+            .0
+            .into_iter()
             .map(read)
             .map(Request::Range)
             .map(operation)
@@ -394,7 +414,8 @@ impl Link {
         let mut entries = BTreeMap::new();
         let mut listed: BTreeSet<String> = BTreeSet::new();
         let mut found = found.into_iter();
-        for (ask, range) in asked.iter().zip(&mut found) {
+        let (first, later) = in_flights(asked);
+        for (ask, range) in first.into_iter().zip(&mut found) {
             match ask {
                 Ask::One(_) => self.read(range, &mut entries),
                 Ask::Part(part) => listed.extend(keys_in(&self.keys, part, &range)),
@@ -407,6 +428,7 @@ impl Link {
         let unread: Vec<&String> = listed
             .iter()
             .filter(|key| !entries.contains_key(*key))
+            .chain(later)
             .collect();
         for some in unread.chunks(OPERATIONS) {
             let txn = TxnRequest {
@@ -694,6 +716,12 @@ impl Flights for Link {
         goes_on
     }
 
+    /// What was not read is taken to be absent, which a transaction does not compare for an entry that is to be removed.
+    fn serves(seen: &Seen, commit: &Commit) -> bool {
+        let mut removed = commit.deletes.iter();
+        removed.all(|it| seen.entries.contains_key(&it.key))
+    }
+
     /// A stamp is a reading, in whole seconds: [`STEP_MS`] makes up for the time that has passed.
     fn refresh(now: &mut StoreTime, _passed: Duration) {
         now.stamp.wall = wall();
@@ -716,20 +744,27 @@ impl Flights for Link {
             }
         }
         writes.removes.retain(|key| !writes.sets.contains_key(key));
-        let mut removes: Vec<RequestOp> = writes.removes.into_iter().map(remove).collect();
+        let mut removes = writes.removes;
         let room = OPERATIONS.saturating_sub(writes.sets.len() + 5 + commit.then.len());
         // Old records go ahead: they are of no use to each other.
         while removes.len() > room {
             let some = removes.split_off(removes.len() - removes.len().min(OPERATIONS));
             let txn = TxnRequest {
-                success: some,
+                success: some.into_iter().map(remove).collect(),
                 ..TxnRequest::default()
             };
             self.txn(&txn).await?;
         }
         let revision = |key: &String| seen.entries.get(key).map_or(0, |read| read.revision);
-        let mut compare: Vec<Compare> = commit
-            .touched()
+        // An entry that is gone, or was removed ahead, is as it should be.
+        let mut touched = commit.touched();
+        let last: BTreeSet<&Vec<u8>> = removes.iter().collect();
+        let stays = |key: &String| {
+            commit.compare.iter().any(|(it, _)| it == key)
+                || commit.puts.iter().any(|it| it.key == *key)
+        };
+        touched.retain(|key| stays(key) || last.contains(&self.keys.of_entry(key)));
+        let mut compare: Vec<Compare> = touched
             .into_iter()
             .map(|key| is_at(self.keys.of_entry(key), revision(key)))
             .collect();
@@ -742,7 +777,7 @@ impl Flights for Link {
             .into_iter()
             .map(|(key, value)| put(key, value))
             .collect();
-        success.append(&mut removes);
+        success.extend(removes.into_iter().map(remove));
         success.push(self.raise(Rules::default().marked(seen.more.kept.mark, seen.more.mark)));
         let fence = commit.fence.iter();
         success.extend(fence.map(|(group, fence)| self.publish(group, *fence)));
@@ -820,6 +855,10 @@ impl Flights for Link {
         true
     }
 }
+
+#[cfg(test)]
+#[path = "link_tests.rs"]
+mod link_tests;
 
 #[cfg(test)]
 mod tests {

@@ -366,3 +366,7 @@ impl<L: Flights> Kv for FlightKv<L> {
         Some(Notifier(Arc::clone(subscription.link.socket())))
     }
 }
+
+#[cfg(test)]
+#[path = "flight_tests.rs"]
+mod tests;

@@ -307,3 +307,7 @@ impl Tokens for KvStore {
         Ok(listing)
     }
 }
+
+#[cfg(test)]
+#[path = "token_tests.rs"]
+mod tests;

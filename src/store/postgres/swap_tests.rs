@@ -42,6 +42,32 @@ fn grant_to(store: &mut PostgresStore, client: &str, n: u64) -> Row {
 }
 
 #[test]
+fn a_takeover_waits_a_moment_for_a_jobs_transaction() {
+    let database = Server::shared().database();
+    let mut store = store(&database);
+    let held = grant_to(&mut store, "a", 1);
+    let mut job = client(&database);
+    job.batch_execute("BEGIN").unwrap();
+    let fence = "SELECT tokenrun.tokenrun_fence($1, $2)";
+    job.execute(fence, &[&"g", &held.fence.0]).unwrap();
+    let reading = store.read(&held.group).unwrap();
+    let (row, now) = (reading.row.as_ref(), &reading.now);
+    let take = grant(
+        &claim("g", "b", "s2"),
+        GrantKind::Takeover,
+        row,
+        now,
+        version(2),
+    );
+    let ending = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(100));
+        job.batch_execute("COMMIT").unwrap();
+    });
+    assert!(matches!(store.swap(&take).unwrap(), Swapped::Done(_)));
+    ending.join().unwrap();
+}
+
+#[test]
 fn a_jobs_transaction_blocks_a_takeover_and_lets_heartbeats_pass() {
     let database = Server::shared().database();
     let mut store = store(&database);

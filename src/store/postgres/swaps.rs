@@ -156,3 +156,54 @@ impl Tokens for PostgresStore {
         self.list_all()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::conformance::acts::act_on;
+    use crate::store::conformance::{claim, version};
+    use crate::token::operator::Act;
+    use crate::token::record::fixture::run_of;
+    use crate::token::swap::{creation, grant, heartbeat, release};
+    use crate::token::{ClockEpoch, GrantKind, Outcome, RunEnd, Stamp, WallTime};
+
+    /// A statement touches no more tables than its swap needs.
+    #[test]
+    fn each_kind_of_swap_has_its_own_statement() {
+        let now = StoreTime {
+            epoch: ClockEpoch("e".into()),
+            stamp: Stamp {
+                tick_ms: 1,
+                wall: WallTime(1_790_000_000_000),
+            },
+        };
+        let (me, other) = (claim("g", "a", "s"), claim("g", "b", "t"));
+        let until = now.until(Duration::from_secs(1));
+        let made = creation(&me, &now, version(1));
+        assert_eq!(statement(&made), sql!("swap_create"));
+        let row = Some(&made.to);
+        let granted = grant(&me, GrantKind::Bind, row, &now, version(2));
+        assert_eq!(statement(&granted), sql!("swap_grant"));
+        let mut of_queue = granted.clone();
+        of_queue.leaves = Some(me.session.clone());
+        assert_eq!(statement(&of_queue), sql!("swap_takeover"));
+        let held = Some(&granted.to);
+        let taken = grant(&other, GrantKind::Takeover, held, &now, version(3));
+        assert_eq!(statement(&taken), sql!("swap_takeover"));
+        let beat = heartbeat(&granted.to, version(3), until.clone());
+        assert_eq!(statement(&beat), sql!("swap_heartbeat"));
+        let run = run_of(&granted.to).ended(RunEnd {
+            outcome: Outcome::Succeeded,
+            exit_code: Some(0),
+            signal: None,
+            revoked: false,
+            reason: None,
+        });
+        let ended = release(&granted.to, run, version(4), until);
+        assert_eq!(statement(&ended), sql!("swap_release"));
+        let (raised, _) = act_on(&made.to, &Act::Raise(None), &now, 5);
+        assert_eq!(statement(&raised), sql!("swap_raise"));
+        let (handed, _) = act_on(&made.to, &Act::Handoff(me.client), &now, 6);
+        assert_eq!(statement(&handed), sql!("swap_act"));
+    }
+}

@@ -210,6 +210,14 @@ mod tests {
         }
     }
 
+    /// Two processes without a known boot must not compare their clocks.
+    #[test]
+    fn a_number_of_ones_own_is_no_others() {
+        let (one, other) = (own_number(), own_number());
+        assert_ne!(one, other);
+        assert!(one > u128::from(u32::MAX), "{one}");
+    }
+
     #[test]
     fn the_host_clock_goes_on_and_its_epoch_is_the_boot() {
         let clock = HostClock::new();

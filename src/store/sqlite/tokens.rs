@@ -140,3 +140,50 @@ impl Tokens for SqliteStore {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::store::conformance::acts::act_on;
+    use crate::store::conformance::{claim, version};
+    use crate::token::operator::Act;
+    use crate::token::record::fixture::run_of;
+    use crate::token::swap::{grant, heartbeat, release};
+    use crate::token::{GrantKind, Outcome, RunEnd};
+
+    /// A power cut may take the last heartbeat, and no record: that commit is synced, and leaves the long log to others.
+    #[test]
+    fn a_swap_with_a_record_is_written_as_history() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("tokens.db");
+        let limit = Duration::from_secs(10);
+        let mut store = SqliteStore::open(&path, limit).unwrap();
+        let me = claim("g", "a", "s");
+        let is_history = |store: &mut SqliteStore, swap: &Swap| {
+            assert!(matches!(store.swap(swap).unwrap(), Swapped::Done(_)));
+            store.spares_log.load(Ordering::Relaxed)
+        };
+        let row = |store: &mut SqliteStore| store.read(&me.group).unwrap().row.unwrap();
+        let now = store.read(&me.group).unwrap().now;
+        let swap = grant(&me, GrantKind::Bind, None, &now, version(1));
+        assert!(!is_history(&mut store, &swap));
+        let (act, _) = act_on(&row(&mut store), &Act::Revoke, &now, 2);
+        assert!(is_history(&mut store, &act));
+        let until = now.until(limit);
+        let beat = heartbeat(&row(&mut store), version(3), until.clone());
+        assert!(!is_history(&mut store, &beat));
+        let held = row(&mut store);
+        let run = run_of(&held).ended(RunEnd {
+            outcome: Outcome::Succeeded,
+            exit_code: Some(0),
+            signal: None,
+            revoked: false,
+            reason: None,
+        });
+        let end = release(&held, run, version(4), until);
+        assert!(is_history(&mut store, &end));
+    }
+}

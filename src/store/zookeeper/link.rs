@@ -690,10 +690,14 @@ impl Flights for Link {
 }
 
 #[cfg(test)]
+#[path = "link_tests.rs"]
+mod link_tests;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
-    fn stat(changed: i64, at_ms: i64) -> Stat {
+    pub(super) fn stat(changed: i64, at_ms: i64) -> Stat {
         Stat {
             created: 1,
             changed,
