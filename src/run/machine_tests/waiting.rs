@@ -499,11 +499,11 @@ fn the_time_in_the_queue_counts_from_the_refusal() {
 
 /// The last note of how long the run has waited.
 fn waited(did: &[Action]) -> Option<Duration> {
-    let waited = did.iter().filter_map(|action| match action {
+    let mut waited = did.iter().filter_map(|action| match action {
         Action::Say(Note::Waited { waited }) => Some(*waited),
         _ => None,
     });
-    waited.last()
+    waited.next_back()
 }
 
 #[test]
