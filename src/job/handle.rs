@@ -143,7 +143,7 @@ impl GuardHandle {
             // The guard has reaped it: another process may get the pid.
             FromGuard::Exited { .. } => self.job = None,
             FromGuard::NotStarted { .. }
-            | FromGuard::Ack { .. }
+            | FromGuard::Ack
             | FromGuard::Ending
             | FromGuard::Expired
             | FromGuard::Leftovers { .. }

@@ -44,8 +44,6 @@ pub enum ToGuard {
     },
     /// The job may run until a new deadline.
     Deadline {
-        /// The number that [`FromGuard::Ack`] returns.
-        seq: u64,
         /// Replaces the earlier deadline.
         deadline: Deadline,
     },
@@ -85,10 +83,7 @@ pub enum FromGuard {
         what: String,
     },
     /// The answer to a deadline. The new deadline does not hold if the one before had passed.
-    Ack {
-        /// The number of the [`ToGuard::Deadline`].
-        seq: u64,
-    },
+    Ack,
     /// The answer to `End` or `Kill`.
     Ending,
     /// The deadline's `term_at` has passed without a new one, and the tree has got TERM. From then

@@ -385,9 +385,9 @@ impl<'a> Running<'a> {
 
     fn obey(&mut self, now: Moment, message: ToGuard) {
         match message {
-            ToGuard::Deadline { seq, deadline } => {
+            ToGuard::Deadline { deadline } => {
                 self.deadlines.renew(now, deadline);
-                self.link.say(&FromGuard::Ack { seq });
+                self.link.say(&FromGuard::Ack);
             }
             ToGuard::Pass { signal } if self.is_in_own_group() => {
                 self.deduplication.pass(now, signal)

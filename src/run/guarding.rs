@@ -95,7 +95,6 @@ impl Owed {
 pub(super) struct Guarding {
     handle: GuardHandle,
     state: State,
-    sequence: u64,
     /// Until when the waiting guard expects the job's start.
     start_by: Option<Moment>,
     /// The end of the job's main process, once known.
@@ -141,7 +140,6 @@ impl Guarding {
         Ok(Self {
             handle,
             state: State::Waiting,
-            sequence: 0,
             start_by: None,
             heard: Vec::new(),
             closed: false,
@@ -202,9 +200,7 @@ impl Guarding {
     }
 
     pub(super) fn extend(&mut self, deadline: Deadline) {
-        self.sequence += 1;
-        let seq = self.sequence;
-        self.ask(&ToGuard::Deadline { seq, deadline });
+        self.ask(&ToGuard::Deadline { deadline });
     }
 
     pub(super) fn pass(&mut self, signal: i32) {
@@ -364,7 +360,7 @@ impl Guarding {
                 let why = not_started(&self.argv, stage, errno, &what);
                 Heard::Event(Event::JobNotStarted(why))
             }
-            FromGuard::Ack { .. } | FromGuard::Ending | FromGuard::Expired => {
+            FromGuard::Ack | FromGuard::Ending | FromGuard::Expired => {
                 Heard::Event(Event::GuardAnswered)
             }
             FromGuard::Exited { status, forced } => {

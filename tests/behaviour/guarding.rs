@@ -11,7 +11,9 @@ use nix::sys::wait::waitpid;
 use nix::unistd::Pid;
 
 use crate::programs::unruly;
-use crate::support::{Line, Run, Store, alive, boot_ms, is_root, signal, until, until_dead};
+use crate::support::{
+    Line, Run, Store, alive, boot_ms, children, is_root, signal, until, until_dead,
+};
 
 /// A job of [`unruly`]'s that holds the lock as long as anything of it lives.
 fn unruly_job(store: &Store, words: &str) -> Line {
@@ -88,6 +90,35 @@ fn a_guard_that_hangs_is_replaced() {
     assert!(!alive(job) && !store.is_job_alive());
     assert_eq!(store.history()[0]["outcome"], "lost");
     assert_eq!(store.status()["state"], "free");
+}
+
+/// The shell becomes tokenrun. Its child from before leaves a process while the job runs.
+#[test]
+fn what_a_child_of_the_caller_leaves_is_no_process_of_the_job() {
+    let store = Store::new();
+    let before =
+        "(until [ -e leave ]; do sleep 0.01; done; sleep 300 & echo $! > left) & exec \"$@\"";
+    let line = store.free_run("node-a").hasty();
+    let run = line.under(&["sh", "-c", before, "sh"]).start();
+    let job = store.until_begun("node-a");
+    fs::write(store.file("leave"), "").unwrap();
+    let left = store.until_line("left").trim().parse().unwrap();
+    // tokenrun looks for such processes each second.
+    let begun = boot_ms();
+    until("two more seconds of heartbeats", || {
+        let last: i64 = store.cell("stamped_tick");
+        (last > begun + 2_500).then_some(()).ok_or(run.stderr())
+    });
+    let is_guard = |pid: &i32| {
+        let name = fs::read_to_string(format!("/proc/{pid}/comm"));
+        name.is_ok_and(|it| it == "lease-guard\n")
+    };
+    let guard = children(run.pid()).into_iter().find(is_guard).unwrap();
+    signal(guard, Signal::SIGKILL);
+    run.end().with_code(76);
+    assert!(!alive(job));
+    assert!(alive(left));
+    signal(left, Signal::SIGKILL);
 }
 
 /// Takes its time when it is asked to end.

@@ -57,8 +57,8 @@ fn a_deadline_that_passes_ends_the_tree() {
     guarded.expect_started();
     guarded.line("ready");
     let deadline = guarded.deadline(50, 3_600_000);
-    guarded.send(&ToGuard::Deadline { seq: 1, deadline });
-    guarded.expect(FromGuard::Ack { seq: 1 });
+    guarded.send(&ToGuard::Deadline { deadline });
+    guarded.expect(FromGuard::Ack);
     guarded.expect(FromGuard::Expired);
     assert!(guarded.clock.now() >= deadline.term_at);
     guarded.expect_exited(Status::Exited(3));
@@ -72,8 +72,8 @@ fn a_job_that_ignores_term_is_killed() {
     let job = guarded.expect_started();
     assert_eq!(guarded.pid("main"), job);
     let deadline = guarded.deadline(20, 120);
-    guarded.send(&ToGuard::Deadline { seq: 1, deadline });
-    guarded.expect(FromGuard::Ack { seq: 1 });
+    guarded.send(&ToGuard::Deadline { deadline });
+    guarded.expect(FromGuard::Ack);
     guarded.expect(FromGuard::Expired);
     assert!(alive(job).is_some());
     guarded.expect_exited(Status::Signalled(libc::SIGKILL));
@@ -87,10 +87,10 @@ fn a_new_deadline_is_acknowledged_and_holds() {
     let first = guarded.deadline(1_000, 2_000);
     guarded.start(Some(first));
     guarded.expect_started();
-    for seq in 1..=3 {
+    for _ in 0..3 {
         let deadline = guarded.deadline(3_600_000, 3_600_000);
-        guarded.send(&ToGuard::Deadline { seq, deadline });
-        guarded.expect(FromGuard::Ack { seq });
+        guarded.send(&ToGuard::Deadline { deadline });
+        guarded.expect(FromGuard::Ack);
     }
     crate::harness::until("the first deadline passes", || {
         (guarded.clock.now() > first.kill_at).then_some(())
@@ -106,12 +106,12 @@ fn news_after_the_deadline_are_heard_and_change_nothing() {
     guarded.expect_started();
     guarded.line("main");
     let deadline = guarded.deadline(0, 200);
-    guarded.send(&ToGuard::Deadline { seq: 1, deadline });
-    guarded.expect(FromGuard::Ack { seq: 1 });
+    guarded.send(&ToGuard::Deadline { deadline });
+    guarded.expect(FromGuard::Ack);
     guarded.expect(FromGuard::Expired);
     let deadline = guarded.deadline(3_600_000, 3_600_000);
-    guarded.send(&ToGuard::Deadline { seq: 2, deadline });
-    guarded.expect(FromGuard::Ack { seq: 2 });
+    guarded.send(&ToGuard::Deadline { deadline });
+    guarded.expect(FromGuard::Ack);
     guarded.expect_exited(Status::Signalled(libc::SIGKILL));
     guarded.expect_gone();
 }

@@ -79,7 +79,7 @@ fn assert_ended_in_time(words: &[&str]) {
             .filter(|text| text == b"r")
     });
     let deadline = guarded.deadline(20, 120);
-    guarded.send(&ToGuard::Deadline { seq: 1, deadline });
+    guarded.send(&ToGuard::Deadline { deadline });
     let gone = until_gone(&mut guarded);
     let late = gone.since(deadline.kill_at);
     println!("  {words:?}: gone {late:?} after the deadline");

@@ -96,8 +96,7 @@ fn a_guard_that_does_not_answer_is_killed_with_its_tree() {
     guarded.handle.signal_guard(libc::SIGSTOP).unwrap();
     until_stopped(guarded.handle.pid());
     let deadline = guarded.deadline(3_600_000, 3_600_000);
-    let full =
-        std::iter::repeat_with(|| guarded.handle.send(&ToGuard::Deadline { seq: 1, deadline }));
+    let full = std::iter::repeat_with(|| guarded.handle.send(&ToGuard::Deadline { deadline }));
     let err = full.take(100_000).find_map(Result::err).unwrap();
     assert_eq!(err.kind(), std::io::ErrorKind::WouldBlock);
     end(&mut guarded);
