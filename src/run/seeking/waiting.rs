@@ -15,9 +15,10 @@ use crate::token::{Clause, QueueEntry, Refusal, StoreTime};
 /// The shortest time between two looks without a notification.
 pub(super) const SHORTEST: Duration = Duration::from_millis(10);
 
-/// How long the end of a run waits for the answer to its leaving the queue. A waiter that dies
-/// without leaving delays no other for longer than [`queue::LIVES`].
-const LEAVE: Duration = Duration::from_millis(25);
+/// How long the end of a run waits for the answer to its leaving the queue, and to the look that may be out before. A
+/// waiter that ends without leaving delays no other for longer than [`queue::LIVES`]. But if all do, on a store whose
+/// answers take that long, and wait shorter than that, none of them is ever the first.
+const LEAVE: Duration = Duration::from_millis(250);
 
 /// The delay from one waiter to the next when they look after a notification: the waiter at its
 /// turn has the processor and the store to itself.
