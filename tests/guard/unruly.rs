@@ -93,7 +93,7 @@ fn until_gone(guarded: &mut Guarded) -> Moment {
         match guarded.next() {
             Received::Message(FromGuard::Gone) => return guarded.clock.now(),
             Received::Message(
-                FromGuard::Ack { .. }
+                FromGuard::Ack
                 | FromGuard::Expired
                 | FromGuard::Exited { .. }
                 | FromGuard::Leftovers { .. },
