@@ -193,7 +193,7 @@ fn one_deadline(inherited: Inherited) -> Duration {
         term_at: at(20),
         kill_at: at(50),
     };
-    let news = ToGuard::Deadline { seq: 1, deadline };
+    let news = ToGuard::Deadline { deadline };
     handle.send(&news).expect("the guard hears");
     let dead = when_closed(&mut read, clock);
     until_gone(&mut handle);
