@@ -126,7 +126,7 @@ impl Catching {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::job::Captured;
     use crate::store::model::ModelStore;
@@ -134,7 +134,7 @@ mod tests {
     use crate::token::rule::tests::fixture::session;
     use crate::token::{Fence, GrantKind};
 
-    fn ran(recorded: bool) -> Ending {
+    pub(in crate::run) fn ran(recorded: bool) -> Ending {
         Ending::Ran {
             end: JobEnd::Itself(Status::Exited(0)),
             stopped_by: None,

@@ -71,9 +71,8 @@ fn ask(worker: &mut Worker, request: Request, is_answer: fn(&Answer) -> bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::ending::JobEnd;
+    use crate::run::catching::tests::ran;
     use crate::store::model::ModelStore;
-    use crate::sys::wait::Status;
     use crate::token::rule::tests::fixture::claim;
     use crate::token::{GroupName, OutputLimits, SessionId};
 
@@ -87,14 +86,6 @@ mod tests {
             matches!(it, Answer::Read(_))
         });
         assert!(worker.answer().is_none(), "both have come");
-    }
-
-    fn ran(recorded: bool) -> Ending {
-        Ending::Ran {
-            end: JobEnd::Itself(Status::Exited(0)),
-            stopped_by: None,
-            recorded,
-        }
     }
 
     #[test]

@@ -321,7 +321,7 @@ mod tests {
             held_session(&path).unwrap(),
             Some(SessionId::from_random(7))
         );
-        // Its own user put it there, whatever others may do in the directory.
+        // The file is this user's, whatever others may do in the directory.
         std::fs::set_permissions(folder.path(), Permissions::from_mode(0o1777)).unwrap();
         assert!(held_session(&path).unwrap().is_some());
         let mut other = RuntimeFile::open(&path).unwrap();

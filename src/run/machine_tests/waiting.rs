@@ -1,18 +1,20 @@
 //! Waiting in the queue.
 
+mod said;
+
 use std::time::Duration;
 
 use super::rig::*;
 use crate::run::ending::Ending;
 use crate::run::event::{Action, Event, Note};
 use crate::run::machine::{Limits, Wait};
+use crate::store::Request;
 use crate::store::{Queue as _, StoreError, Trouble};
-use crate::store::{Reading, Request};
 use crate::sys::wait::Status;
 use crate::token::operator::Act;
 use crate::token::queue::LIVES;
 use crate::token::rule::tests::fixture::{MS, but, client, s};
-use crate::token::{Evidence, GroupName, Refusal, SessionId, Swapped};
+use crate::token::{GroupName, SessionId};
 
 /// The machine's clock reads 100 s at the start.
 const BEGUN: Duration = s(100);
@@ -427,147 +429,4 @@ fn the_expected_client_waits_for_its_token_and_takes_it_back() {
         rig.wait(s(1));
     }
     panic!("{:?}", rig.machine.phase());
-}
-
-/// How often a note of this name is said.
-fn said(did: &[Action], name: &str, rig: &Rig) -> usize {
-    let words = words(did, rig.now);
-    words
-        .split(", ")
-        .filter(|it| *it == format!("say {name}"))
-        .count()
-}
-
-/// A holder that is dead, whose token others get after the head start of the client `c`.
-fn handed_off_to_c() -> Rig {
-    let mut dead = Rig::running();
-    dead.operates(&Act::Handoff(client("c")));
-    dead.store.advance(s(60));
-    dead
-}
-
-#[test]
-fn a_store_that_is_away_again_is_said_again() {
-    let head_start = waits("b", Wait::Forever, &handed_off_to_c());
-    let (queued, _) = in_queue(Wait::Forever);
-    for mut rig in [head_start, queued] {
-        rig.out
-            .get_or_insert(Request::Read(GroupName::new("g").unwrap(), None));
-        for _ in 0..2 {
-            let did = rig.fails();
-            assert_eq!(said(&did, "StoreAway", &rig), 1, "{did:?}");
-            rig.wait(s(1));
-            let did = rig.fails();
-            assert_eq!(said(&did, "StoreAway", &rig), 0, "{did:?}");
-            rig.wait(s(2));
-            while rig.out.is_some() {
-                rig.answered();
-            }
-            rig.wait(s(2));
-        }
-    }
-}
-
-#[test]
-fn a_head_start_is_said_once_and_named_at_the_end() {
-    let mut rig = waits("b", Wait::For(BEGUN + s(3)), &handed_off_to_c());
-    let did = rig.answered();
-    assert_eq!(said(&did, "Staying", &rig), 1, "{did:?}");
-    while rig.machine.ending().is_none() {
-        assert!(rig.now.0 <= BEGUN + s(4), "{:?}", rig.machine.phase());
-        let mut did = rig.wait(Duration::from_millis(500));
-        while rig.out.is_some() {
-            did.extend(rig.answered());
-        }
-        assert_eq!(said(&did, "Staying", &rig), 0, "{did:?}");
-    }
-    let Ending::Refused { why, .. } = rig.ending() else {
-        panic!("{:?}", rig.ending());
-    };
-    assert!(matches!(why, Refusal::HeadStart { .. }), "{why:?}");
-}
-
-#[test]
-fn the_time_in_the_queue_counts_from_the_refusal() {
-    let (mut rig, mut holder) = in_queue(Wait::Forever);
-    rig.wait(Duration::from_millis(700));
-    holder.job_ends(Status::Exited(0));
-    holder.answered();
-    rig.tell(Event::Notified);
-    rig.answered();
-    let did = rig.answered();
-    assert_eq!(waited(&did), Some(Duration::from_millis(700)));
-}
-
-/// The last note of how long the run has waited.
-fn waited(did: &[Action]) -> Option<Duration> {
-    let mut waited = did.iter().filter_map(|action| match action {
-        Action::Say(Note::Waited { waited }) => Some(*waited),
-        _ => None,
-    });
-    waited.next_back()
-}
-
-#[test]
-fn the_time_without_a_store_and_the_time_of_a_head_start_are_waited_too() {
-    let mut rig = waits("a", Wait::Forever, &Rig::looking());
-    rig.fails();
-    rig.wait(s(1));
-    rig.answered();
-    assert_eq!(waited(&rig.answered()), Some(s(1)));
-
-    let mut rig = waits("b", Wait::Forever, &handed_off_to_c());
-    let mut all = Vec::new();
-    while rig.machine.seeks() {
-        while rig.out.is_some() {
-            all.extend(rig.answered());
-        }
-        if rig.machine.seeks() {
-            all.extend(rig.wait(s(1)));
-        }
-    }
-    assert_eq!(waited(&all), Some(rig.now.0 - BEGUN));
-}
-
-#[test]
-fn the_store_is_asked_once_however_short_the_wait_is() {
-    let rig = waits("a", Wait::For(BEGUN - s(1)), &Rig::looking());
-    assert!(matches!(rig.out, Some(Request::Read(..))), "{:?}", rig.out);
-}
-
-#[test]
-fn a_store_that_is_away_after_a_conflict_is_said_again() {
-    let (mut rig, mut holder) = in_queue(Wait::Forever);
-    holder.job_ends(Status::Exited(0));
-    holder.answered();
-    rig.tell(Event::Notified);
-    let did = rig.fails();
-    assert_eq!(said(&did, "StoreAway", &rig), 1);
-    rig.wait(s(1));
-    rig.answered();
-    assert!(matches!(rig.out, Some(Request::Swap(_))), "{:?}", rig.out);
-    rig.out = None;
-    rig.tell(Event::Swapped(Ok(Swapped::Conflict)));
-    let did = rig.fails();
-    assert_eq!(said(&did, "StoreAway", &rig), 1, "{did:?}");
-}
-
-/// It would delay those that wait for the token.
-#[test]
-fn a_session_that_is_refused_for_its_own_host_joins_no_queue_and_looks_again_soon() {
-    let holder = Rig::running();
-    let mut rig = waits("b", Wait::Forever, &holder);
-    let Event::Looked(Ok((reading, _))) = rig.arrives() else {
-        panic!("no reading");
-    };
-    let alive = Evidence::Alive(vec!["job".into()]);
-    holder.store.advance(s(60));
-    let late = Reading {
-        now: rig.store.now(),
-        ..*reading
-    };
-    rig.tell(Event::Looked(Ok((Box::new(late), alive))));
-    assert!(rig.out.is_none(), "{:?}", rig.out);
-    rig.wait(s(1));
-    assert!(matches!(rig.out, Some(Request::Read(..))), "{:?}", rig.out);
 }

@@ -716,12 +716,6 @@ impl Flights for Link {
         goes_on
     }
 
-    /// What was not read is taken to be absent, which a transaction does not compare for an entry that is to be removed.
-    fn serves(seen: &Seen, commit: &Commit) -> bool {
-        let mut removed = commit.deletes.iter();
-        removed.all(|it| seen.entries.contains_key(&it.key))
-    }
-
     /// A stamp is a reading, in whole seconds: [`STEP_MS`] makes up for the time that has passed.
     fn refresh(now: &mut StoreTime, _passed: Duration) {
         now.stamp.wall = wall();

@@ -6,12 +6,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::*;
 use crate::store::Trouble;
+use crate::store::kv::tokens::tests::time;
 use crate::store::kv::{Delete, Put, Server};
 use crate::store::net::dial::Target;
 use crate::store::net::fault::Said;
 use crate::store::net::host::{self, Host, Servers};
 use crate::store::net::tls::Remedies;
-use crate::token::{ClockEpoch, Served, Stamp, WallTime};
+use crate::token::Served;
 
 /// What the servers keep, how they behave, and what they were asked.
 #[derive(Default)]
@@ -153,16 +154,6 @@ impl Link for Fake {
     }
 }
 
-fn time(tick_ms: i64) -> StoreTime {
-    StoreTime {
-        epoch: ClockEpoch("e".into()),
-        stamp: Stamp {
-            tick_ms,
-            wall: WallTime(tick_ms),
-        },
-    }
-}
-
 impl Flights for Fake {
     type More = ();
 
@@ -233,12 +224,6 @@ impl Flights for Fake {
         let mut inner = self.peers.inner();
         inner.asked.push("clock".into());
         !inner.clock_stands_still
-    }
-
-    /// What was not read can't be removed.
-    fn serves(seen: &Seen<()>, commit: &Commit) -> bool {
-        let mut removed = commit.deletes.iter();
-        removed.all(|it| seen.entries.contains_key(&it.key))
     }
 
     fn refresh(now: &mut StoreTime, passed: Duration) {

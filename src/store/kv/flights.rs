@@ -126,11 +126,6 @@ pub(in crate::store) trait Flights:
         true
     }
 
-    /// True if a commit may go by what was known a moment ago, as far as it was read.
-    fn serves(_seen: &Seen<Self::More>, _commit: &Commit) -> bool {
-        true
-    }
-
     /// Brings the time of what was known up to date: so much time has passed.
     fn refresh(now: &mut StoreTime, passed: Duration);
 
@@ -166,6 +161,13 @@ enum What<'a> {
     Commit(&'a Commit),
 }
 
+/// True if a commit may go by what was known a moment ago. What was not read is taken to be absent, which no store
+/// compares for an entry that is to be removed.
+fn serves<M>(seen: &Seen<M>, commit: &Commit) -> bool {
+    let mut removed = commit.deletes.iter();
+    removed.all(|it| seen.entries.contains_key(&it.key))
+}
+
 /// What was known a moment ago, if a commit that goes by it may succeed: the server compares the revisions.
 fn known_for<L: Flights>(
     link: &mut L,
@@ -174,7 +176,7 @@ fn known_for<L: Flights>(
 ) -> Option<Seen<L::More>> {
     let mut seen = link.known().seen.take()?;
     let passed = seen.asked_at.elapsed();
-    if passed > FRESH || !L::serves(&seen, commit) {
+    if passed > FRESH || !serves(&seen, commit) {
         return None;
     }
     match turned {

@@ -15,7 +15,7 @@ use crate::token::{
 
 const STEP: Duration = Duration::from_secs(2);
 
-fn time(tick_ms: i64) -> StoreTime {
+pub(in crate::store::kv) fn time(tick_ms: i64) -> StoreTime {
     StoreTime {
         epoch: ClockEpoch("e".into()),
         stamp: Stamp {

@@ -310,4 +310,4 @@ impl Tokens for KvStore {
 
 #[cfg(test)]
 #[path = "token_tests.rs"]
-mod tests;
+pub(super) mod tests;

@@ -602,12 +602,6 @@ impl Flights for Link {
         Err(nonsense("its nodes come and go"))
     }
 
-    /// What was not read is taken to be absent, which no request compares for an entry that is to be removed.
-    fn serves(seen: &Seen, commit: &Commit) -> bool {
-        let mut removed = commit.deletes.iter();
-        removed.all(|it| seen.entries.contains_key(&it.key))
-    }
-
     fn refresh(now: &mut StoreTime, passed: Duration) {
         *now = now.plus(passed);
     }
