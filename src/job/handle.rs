@@ -265,6 +265,25 @@ impl GuardHandle {
 }
 
 #[cfg(test)]
+impl GuardHandle {
+    /// The handle of a guard with this pid that a test plays, and the guard's side.
+    pub(crate) fn played(pid: i32) -> (Self, Packets) {
+        let (socket, guards_end) = Packets::pair().unwrap();
+        let handle = Self {
+            socket,
+            pid,
+            status: None,
+            job: None,
+            adopted: Adopted::look().unwrap(),
+            killing: Killing::default(),
+            reaping: Reaping::default(),
+            clock: LocalClock::start(),
+        };
+        (handle, guards_end)
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use std::os::unix::process::ExitStatusExt as _;
     use std::process::{Child, Command};
@@ -283,27 +302,11 @@ mod tests {
         child.wait().unwrap();
     }
 
-    /// The handle of a guard with this pid, and the guard's side.
-    fn handle(pid: i32) -> (GuardHandle, Packets) {
-        let (socket, guards_end) = Packets::pair().unwrap();
-        let handle = GuardHandle {
-            socket,
-            pid,
-            status: None,
-            job: None,
-            adopted: Adopted::look().unwrap(),
-            killing: Killing::default(),
-            reaping: Reaping::default(),
-            clock: LocalClock::start(),
-        };
-        (handle, guards_end)
-    }
-
     #[test]
     fn the_known_child_is_the_guard_and_then_the_job_while_each_lives() {
         let (mut guard, guards_pid) = process();
         let (mut job, jobs_pid) = process();
-        let (mut handle, guards_end) = handle(guards_pid);
+        let (mut handle, guards_end) = GuardHandle::played(guards_pid);
         assert_eq!(handle.known_child().unwrap(), Some(guards_pid));
         let started = FromGuard::Started { pid: jobs_pid };
         guards_end
@@ -326,7 +329,7 @@ mod tests {
 
     #[test]
     fn an_end_is_the_guards_the_jobs_or_a_strangers() {
-        let (mut handle, _guards_end) = handle(7);
+        let (mut handle, _guards_end) = GuardHandle::played(7);
         handle.job = Some(8);
         handle.note_end(9, Status::Exited(9));
         assert_eq!((handle.status, handle.job), (None, Some(8)));
@@ -344,7 +347,7 @@ mod tests {
     #[test]
     fn a_guard_that_has_ended_gets_no_signal() {
         let (mut other, its) = process();
-        let (mut handle, _guards_end) = handle(its);
+        let (mut handle, _guards_end) = GuardHandle::played(its);
         handle.status = Some(Status::Exited(0));
         handle.signal_guard(SIGTERM).unwrap();
         handle.status = None;

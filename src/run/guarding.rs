@@ -16,13 +16,11 @@ use crate::job::{Deadline, FromGuard, Stage, ToGuard};
 use crate::moment::Moment;
 use crate::sys::errno::Errno;
 use crate::sys::fds::let_go_of_inherited;
-use crate::sys::poll::wait_closed;
 use crate::sys::procfs;
 use crate::sys::signals::{SIGCONT, SIGKILL};
 use crate::sys::wait::ends_within;
 
-/// How long a guard may take to close its socket, and then to end: long enough for a busy host. Nothing is held
-/// any more meanwhile.
+/// How long a guard may take to end: long enough for a busy host. Nothing is held any more meanwhile.
 const LEAVING: Duration = Duration::from_millis(500);
 
 /// How often children of this process that do not belong to the job are recorded.
@@ -137,7 +135,11 @@ impl Guarding {
             inherited: setup.inherited,
             clock: setup.clock,
         })?;
-        Ok(Self {
+        Ok(Self::new(handle, setup.argv.clone()))
+    }
+
+    fn new(handle: GuardHandle, argv: Vec<OsString>) -> Self {
+        Self {
             handle,
             state: State::Waiting,
             start_by: None,
@@ -146,8 +148,8 @@ impl Guarding {
             owed: Owed::default(),
             look_at: Moment::default(),
             inherited: Inheritance::Kept,
-            argv: setup.argv.clone(),
-        })
+            argv,
+        }
     }
 
     /// True if a job may be alive.
@@ -250,18 +252,17 @@ impl Guarding {
 
     /// The run is over: a waiting guard leaves, a finished one is reaped.
     pub(super) fn dismiss(&mut self) {
+        self.dismiss_within(LEAVING);
+    }
+
+    /// Waits for the guard's end: an outer run must not find it among the processes that its job left behind. A guard that
+    /// was stopped just now is not waited for any longer than that.
+    fn dismiss_within(&mut self, limit: Duration) {
         if self.state == State::Waiting {
             self.send_anyway(&ToGuard::Kill);
         }
-        // The guard has sent its last message and is leaving: an outer run must not find it among
-        // the processes that its job left behind. A guard that was stopped just now is not waited
-        // for.
-        if !self.closed {
-            wait_closed(self.handle.fd(), LEAVING);
-        }
-        // The kernel closes the socket of a process some steps before the process has ended.
         if matches!(self.handle.try_wait(), Ok(None)) {
-            ends_within(self.handle.pid(), LEAVING);
+            ends_within(self.handle.pid(), limit);
         }
     }
 
@@ -331,7 +332,13 @@ impl Guarding {
         if now < again_at {
             return Ok(());
         }
-        match self.handle.end_tree_without_guard()? {
+        let end = self.handle.end_tree_without_guard()?;
+        self.note_end(end);
+        Ok(())
+    }
+
+    fn note_end(&mut self, end: TreeEnd) {
+        match end {
             TreeEnd::Gone => {
                 self.state = State::Over;
                 self.heard.push(Heard::Event(Event::TreeGone));
@@ -345,7 +352,6 @@ impl Guarding {
                 self.heard.extend(news.map(Heard::News));
             }
         }
-        Ok(())
     }
 
     fn hear(&mut self, message: FromGuard) {
@@ -394,26 +400,5 @@ fn not_started(argv: &[OsString], stage: Stage, errno: Errno, what: &str) -> Not
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_guard_has_answered_by_a_message_or_if_in_doubt_by_having_run() {
-        let ms = |ms| Some(Duration::from_millis(ms));
-        let mut owed = Owed::default();
-        owed.asked(ms(10));
-        assert!(!owed.is_given(false, || ms(30)), "it has time");
-        owed.continued();
-        assert!(!owed.is_given(false, || ms(10)), "it has not run");
-        assert!(!owed.is_given(false, || None), "it is gone");
-        assert!(owed.is_given(false, || ms(11)));
-        assert!(!owed.is_given(false, || ms(12)), "until it is asked again");
-
-        owed.continued();
-        assert!(owed.is_given(true, || ms(10)));
-        assert!(!owed.is_given(false, || ms(30)), "no doubt is left");
-        owed.continued();
-        owed.asked(ms(30));
-        assert!(!owed.is_given(false, || ms(40)));
-    }
-}
+#[path = "guarding_tests.rs"]
+mod tests;

@@ -77,13 +77,6 @@ pub fn is_writable(fd: BorrowedFd<'_>, limit: Option<Duration>) -> bool {
     poll(&mut fds, timeout(limit)).is_ok_and(|ready| ready > 0)
 }
 
-/// Waits until the other end of a socket is closed, for at most `limit`.
-pub fn wait_closed(fd: BorrowedFd<'_>, limit: Duration) {
-    let mut fds = [PollFd::new(fd, PollFlags::empty())];
-    // A missed end is no error: the limit is over then.
-    let _ = poll(&mut fds, timeout(Some(limit)));
-}
-
 /// In whole milliseconds, rounded up: a wait that ends early would be repeated at once.
 fn timeout(limit: Option<Duration>) -> PollTimeout {
     let Some(limit) = limit else {
