@@ -35,7 +35,9 @@ impl LastRequests<'_> {
         if is_over && (now >= PRUNE_AFTER || drawn.is_multiple_of(PRUNE_ONE_IN)) {
             let group = self.claim.group.clone();
             let prune = Request::Prune { group, retention };
-            ask(self.worker, prune, |it| matches!(it, Answer::Pruned(_)));
+            ask(self.worker, prune, WAIT, |it| {
+                matches!(it, Answer::Pruned(_))
+            });
         }
     }
 
@@ -43,14 +45,16 @@ impl LastRequests<'_> {
     pub(super) fn record_refusal(&mut self, refusing: &Refusing) {
         if let Some(refusal) = refusing.record(self.claim, self.ending) {
             let refuse = Request::Refuse(Box::new(refusal));
-            ask(self.worker, refuse, |it| matches!(it, Answer::Refused(_)));
+            ask(self.worker, refuse, WAIT, |it| {
+                matches!(it, Answer::Refused(_))
+            });
         }
     }
 }
 
-/// Sends a request, and waits for its answer. That to an earlier request may come first: a run that
+/// Sends a request, and waits for its answer, at most `limit`. That to an earlier request may come first: a run that
 /// leaves the queue hardly waits for the answer.
-fn ask(worker: &mut Worker, request: Request, is_answer: fn(&Answer) -> bool) {
+fn ask(worker: &mut Worker, request: Request, limit: Duration, is_answer: fn(&Answer) -> bool) {
     let begun = Instant::now();
     worker.send(request, true);
     loop {
@@ -60,7 +64,7 @@ fn ask(worker: &mut Worker, request: Request, is_answer: fn(&Answer) -> bool) {
                 return;
             }
         }
-        let left = WAIT.saturating_sub(begun.elapsed());
+        let left = limit.saturating_sub(begun.elapsed());
         match worker.fd() {
             Some(fd) if !left.is_zero() && wait_readable(fd, Some(left)).is_ok() => {}
             _ => return,
@@ -76,16 +80,33 @@ mod tests {
     use crate::token::rule::tests::fixture::claim;
     use crate::token::{GroupName, OutputLimits, SessionId};
 
+    fn is_read(answer: &Answer) -> bool {
+        matches!(answer, Answer::Read(_))
+    }
+
     #[test]
     fn the_answer_to_an_earlier_request_is_not_that_to_the_last() {
         let mut worker = Worker::new(Box::new(ModelStore::new()));
         let group = GroupName::new("g").unwrap();
         let session = SessionId::from_random(1);
         worker.send(Request::Leave(group.clone(), session), true);
-        ask(&mut worker, Request::Read(group, None), |it| {
-            matches!(it, Answer::Read(_))
-        });
+        let read = Request::Read(group, None);
+        ask(&mut worker, read, Duration::MAX, is_read);
         assert!(worker.answer().is_none(), "both have come");
+    }
+
+    #[test]
+    fn a_store_that_hangs_is_waited_for_until_the_limit() {
+        let store = ModelStore::new();
+        let mut worker = Worker::new(Box::new(store.clone()));
+        let read = Request::Read(GroupName::new("g").unwrap(), None);
+        store.while_it_hangs(|| {
+            ask(&mut worker, read, Duration::from_millis(5), is_read);
+            assert!(worker.answer().is_none());
+        });
+        let fd = worker.fd().unwrap();
+        wait_readable(fd, None).unwrap();
+        assert!(worker.answer().is_some_and(|it| is_read(&it)));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::sys::file::{NO_FOLLOW, NO_WAIT};
 use crate::sys::ofd;
-use crate::sys::sharing::is_own;
+use crate::sys::sharing::is_own_of;
 use crate::sys::user::effective_id;
 use crate::token::{GroupName, SessionId};
 
@@ -147,7 +147,7 @@ pub fn held_session(path: &Path) -> io::Result<Option<SessionId>> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         opened => opened?,
     };
-    if !is_believed(path, &file.metadata()?) {
+    if !is_believed(path, &file.metadata()?, effective_id()) {
         let text = "another user may have put it there, so it is not believed";
         return Err(io::Error::new(ErrorKind::PermissionDenied, text));
     }
@@ -158,16 +158,16 @@ pub fn held_session(path: &Path) -> io::Result<Option<SessionId>> {
     Ok(held.and_then(|held| SessionId::new(&held.session).ok()))
 }
 
-/// True if a file is one of this user's agents, or of root's. Root also believes a user's file in a directory where
+/// True if a file is one of this user's agents (`me`), or of root's. Root also believes a user's file in a directory where
 /// no other user may make one.
-fn is_believed(path: &Path, found: &Metadata) -> bool {
+fn is_believed(path: &Path, found: &Metadata, me: u32) -> bool {
     let is_users_place = || {
         let directory = path.parent().filter(|it| !it.as_os_str().is_empty());
         let directory = std::fs::metadata(directory.unwrap_or(Path::new(".")));
         let is_closed = |it: &Metadata| it.uid() == found.uid() && it.mode() & 0o022 == 0;
         directory.is_ok_and(|it| is_closed(&it))
     };
-    found.is_file() && (is_own(found) || effective_id() == 0 && is_users_place())
+    found.is_file() && (is_own_of(me, found) || me == 0 && is_users_place())
 }
 
 /// The contents of a file: `None` if empty, `Some(None)` if they are not a runtime file's.
@@ -268,6 +268,24 @@ mod tests {
         for open in [0o770, 0o1777] {
             mode(open).unwrap();
             assert!(is_denied(&path), "{open:o}");
+        }
+    }
+
+    #[test]
+    fn only_root_believes_another_users_file_in_a_place_of_that_user() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("job.json");
+        drop(RuntimeFile::open(&path).unwrap());
+        let found = std::fs::metadata(&path).unwrap();
+        let me = effective_id();
+        assert!(is_believed(&path, &found, me));
+        assert!(is_believed(&path, &found, 0));
+        assert_eq!(is_believed(&path, &found, 61_002), me == 0);
+        if me == 0 {
+            std::os::unix::fs::chown(&path, Some(61_003), None).unwrap();
+            std::os::unix::fs::chown(folder.path(), Some(61_003), None).unwrap();
+            let found = std::fs::metadata(&path).unwrap();
+            assert!(!is_believed(&path, &found, 61_002));
         }
     }
 

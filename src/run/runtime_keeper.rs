@@ -184,6 +184,18 @@ mod tests {
     }
 
     #[test]
+    fn a_check_begins_when_the_last_one_is_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut keeper = keeper(&folder.path().join("job.json"));
+        for _ in 0..3 {
+            while keeper.look().is_none() {
+                thread::yield_now();
+            }
+        }
+        keeper.give_up().unwrap();
+    }
+
+    #[test]
     fn a_file_of_another_process_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("job.json");

@@ -108,6 +108,12 @@ impl ModelStore {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// No call is answered before `act` returns, which must not use the store.
+    pub(crate) fn while_it_hangs(&self, act: impl FnOnce()) {
+        let _locked = self.inner();
+        act();
+    }
+
     /// The store's time.
     pub(crate) fn now(&self) -> StoreTime {
         self.inner().clock.clone()

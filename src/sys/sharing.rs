@@ -67,7 +67,12 @@ pub fn is_sticky(directory: &Metadata) -> bool {
 
 /// True if it belongs to root or to the user that this process acts as.
 pub fn is_own(found: &Metadata) -> bool {
-    found.uid() == 0 || found.uid() == effective_id()
+    is_own_of(effective_id(), found)
+}
+
+/// True if it belongs to root or to this user.
+pub fn is_own_of(user: u32, found: &Metadata) -> bool {
+    found.uid() == 0 || found.uid() == user
 }
 
 /// True if another user may put files into a directory, except for root.

@@ -14,7 +14,7 @@ use crate::sys::wait::Status;
 use crate::token::operator::Act;
 use crate::token::queue::LIVES;
 use crate::token::rule::tests::fixture::{MS, but, client, s};
-use crate::token::{GroupName, SessionId};
+use crate::token::{Evidence, GroupName, SessionId};
 
 /// The machine's clock reads 100 s at the start.
 const BEGUN: Duration = s(100);
@@ -288,6 +288,49 @@ fn a_grant_without_an_answer_is_awaited_until_the_wait_is_over() {
             assert_eq!(short(rig.ending()), "store failed, perhaps granted: true");
         }
     }
+}
+
+/// The row that another session has taken can't be what the lost grant started from.
+#[test]
+fn a_wait_behind_a_holder_ends_as_a_refusal_though_an_earlier_grant_has_no_answer() {
+    let (mut rig, mut holder) = in_queue(Wait::For(BEGUN + s(6)));
+    holder.job_ends(Status::Exited(0));
+    holder.answered();
+    rig.tell(Event::Notified);
+    rig.answered();
+    rig.fails();
+    rig.taken_by_another();
+    while rig.machine.ending().is_none() {
+        rig.wait(Duration::from_millis(250));
+        if rig.out.is_some() {
+            rig.answered();
+        }
+        assert!(rig.now.0 <= BEGUN + s(7));
+    }
+    assert_eq!(short(rig.ending()), "refused by clause 4");
+}
+
+/// Such a session knows by a lock of its own host what no other can know, and would delay the others.
+#[test]
+fn a_waiter_whose_host_shows_a_living_job_looks_again_and_leaves_its_place() {
+    let (mut rig, _) = in_queue(Wait::Forever);
+    rig.wait(s(61));
+    let alive = |rig: &mut Rig| {
+        let Event::Looked(Ok((reading, _))) = rig.arrives() else {
+            panic!("it looks");
+        };
+        rig.tell(Event::Looked(Ok((reading, Evidence::Alive(Vec::new())))));
+    };
+    alive(&mut rig);
+    assert!(rig.out.is_none(), "{:?}", rig.out);
+    for _ in 0..3 {
+        let due = rig.machine.wake_at().unwrap();
+        assert!(due <= rig.now.plus(s(1)), "{:?}", due.since(rig.now));
+        rig.wait(due.since(rig.now));
+        assert!(matches!(rig.out, Some(Request::Read(..))), "{:?}", rig.out);
+        alive(&mut rig);
+    }
+    assert_eq!(rig.machine.ending(), None);
 }
 
 /// The final report names the obstacle, whatever happens to the last grant.

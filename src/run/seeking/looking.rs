@@ -98,7 +98,7 @@ impl Seeking {
             return sent_at.since(watch.since);
         }
         let holders = row.session().and(row.document.session_version);
-        let wrote = |watch: Watch| watch.holders.is_some() && watch.holders != holders;
+        let wrote = |watch: Watch| watch.holders != holders;
         self.watch = Some(Watch {
             version: row.version,
             since: now,
@@ -243,5 +243,52 @@ impl Seeking {
             then,
         };
         Next::Stay
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::token::rule::tests::fixture::{but, free, running, s};
+
+    fn version(row: Row, number: i64) -> Row {
+        let version = Version::from_stored(number);
+        but(row, |row| {
+            row.version = version;
+            row.document.session_version = Some(version);
+        })
+    }
+
+    #[test]
+    fn a_version_stands_from_the_first_answer_to_the_sending_of_the_last_look() {
+        let mut seeking = Seeking::new();
+        let mut watch =
+            |now, sent, row: Option<&Row>| seeking.watch(Moment(s(now)), Moment(s(sent)), row);
+        let row = version(running("a"), 1);
+        assert_eq!(watch(2, 1, Some(&row)), s(0));
+        assert_eq!(watch(7, 5, Some(&row)), s(3));
+        let next = version(running("a"), 2);
+        assert_eq!(watch(9, 8, Some(&next)), s(0));
+        assert_eq!(watch(12, 11, Some(&next)), s(2));
+        // A row that was gone meanwhile did not stand.
+        assert_eq!(watch(14, 13, None), s(0));
+        assert_eq!(watch(16, 15, Some(&next)), s(0));
+    }
+
+    #[test]
+    fn a_holder_is_heard_that_writes_while_it_is_watched() {
+        let mut seeking = Seeking::new();
+        let mut hears = |row: Option<&Row>| {
+            seeking.watch(Moment(s(1)), Moment(s(1)), row);
+            seeking.watch.is_some_and(|watch| watch.heard)
+        };
+        let row = version(running("a"), 1);
+        assert!(!hears(Some(&row)), "it may have been silent for long");
+        let paused = but(row.clone(), |row| row.version = Version::from_stored(2));
+        assert!(!hears(Some(&paused)), "an operator wrote");
+        assert!(hears(Some(&version(row.clone(), 3))));
+        assert!(!hears(Some(&version(free(), 4))), "it has no holder");
+        assert!(hears(Some(&version(row, 5))), "it was granted just now");
+        assert!(!hears(None));
     }
 }
