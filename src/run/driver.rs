@@ -248,7 +248,7 @@ impl Driver<'_> {
 
     /// While the run only waits for the token: a grant then has less to do before its job starts.
     fn take_locks_ahead(&mut self) {
-        if self.machine.seeks() && self.machine.claim().nested_in.is_none() {
+        if self.machine.seeks() {
             self.locking.take_ahead(&mut self.guarding);
         }
     }

@@ -41,24 +41,15 @@ impl First<'_, '_> {
     /// Signals can't be blocked.
     pub(super) fn look_or_end(mut self, hear: &mut dyn FnMut(&Note)) -> io::Result<Looked> {
         // A look at a server takes longer than one at a file. A signal that comes meanwhile waits for its
-        // end: a container's first process would lose it.
-        let is_near = self.store.limit_of_near().is_some();
-        if is_near {
+        // end: a container's first process would lose it. If the look ends the run, a signal changes nothing more.
+        if self.store.limit_of_near().is_some() {
             self.inherited.block()?;
         }
         let actions = self.look();
         let Some(ending) = self.machine.ending() else {
             return Ok(Looked::GoesOn(actions));
         };
-        if is_near {
-            self.inherited.unblock()?;
-        }
-        let refusal = hear_end(&actions, ending, self.machine.claim(), hear);
-        if is_near && refusal.is_some() {
-            // Nothing more is said: from here on a signal changes nothing.
-            self.inherited.block()?;
-        }
-        if let Some(refusal) = refusal {
+        if let Some(refusal) = hear_end(&actions, ending, self.machine.claim(), hear) {
             let _ = first_look::ask(self.store, &Request::Refuse(Box::new(refusal)));
         }
         Ok(Looked::Over(ending.clone()))

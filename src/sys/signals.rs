@@ -150,6 +150,7 @@ impl Inherited {
     }
 
     /// Takes [`Inherited::block`] back: a stop signal that has come meanwhile ends this process now.
+    #[cfg(test)]
     pub fn unblock(&self) -> io::Result<()> {
         self.mask.set()
     }

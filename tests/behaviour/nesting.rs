@@ -29,6 +29,17 @@ fn a_nested_run_under_another_client_id_has_its_lease_too() {
     assert_eq!(store.status()["client"], serde_json::Value::Null);
 }
 
+/// The outer run's lock tells of both.
+#[test]
+fn a_nested_run_takes_no_locks() {
+    let store = Store::new();
+    let inner = nested(&store, "sh -c 'ls \"$0\" | grep -v swept' ");
+    let script = format!("{inner} {}", store.locks().display());
+    let line = store.free_run("node-a").with(&["--wait"]).script(&script);
+    let ended = line.end().with_code(0);
+    assert_eq!(ended.stdout.lines().count(), 1, "{ended:?}");
+}
+
 #[test]
 fn another_group_inside_of_a_run_has_a_token_of_its_own() {
     let store = Store::new();

@@ -119,6 +119,31 @@ fn a_job_that_ended_by_itself_meanwhile_gives_its_own_code() {
     assert_eq!(history[0]["exit_code"], 4);
 }
 
+/// Its job's lock, which the guard holds, would prove a life that is none.
+#[test]
+fn a_supervisor_that_is_stopped_before_the_start_loses_its_guard_in_time() {
+    let store = Store::new();
+    store.free_run("node-b").job(&["true"]).end().with_code(0);
+    let blocker = store.sql();
+    blocker.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let line = store.free_run("node-a").hasty().with(&["--wait"]);
+    let run = line.job(&["touch", "ran"]).start();
+    let guard = run.guard();
+    until("the grant waits for the lock", || {
+        let threads = format!("/proc/{}/task", run.pid());
+        match std::fs::read_dir(threads).unwrap().count() {
+            1 => Err("one thread".to_owned()),
+            _ => Ok(()),
+        }
+    });
+    stop(&[run.pid()]);
+    until_dead(guard);
+    signal(run.pid(), Signal::SIGCONT);
+    blocker.execute_batch("ROLLBACK").unwrap();
+    run.end().with_code(69).says(&["touch was not started"]);
+    assert!(!store.file("ran").exists());
+}
+
 #[test]
 fn a_run_in_another_time_namespace_keeps_the_same_time() {
     let elsewhere = ["unshare", "-r", "--time", "--boottime", "100000", "--fork"];

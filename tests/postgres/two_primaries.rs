@@ -3,12 +3,13 @@
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use super::failover::both;
 use super::server::Server;
-use super::site::Site;
-use crate::support::{Line, until};
+use super::site::{GROUP, Site};
+use crate::support::{Line, PROVING, TOKENRUN, until};
 
 fn pair() -> (Server, Server) {
     let primary = Server::start(&["wal_level = replica", "max_wal_senders = 4"]);
@@ -58,11 +59,19 @@ fn report(site: &Site) -> Value {
 fn a_holder_tells_once_that_another_server_can_be_written_to_as_well() {
     let (primary, second) = pair();
     let site = Site::new(both(&primary, &second));
-    let first = run(&site).start();
+    // The job is a nested run: the outer one looks for both.
+    let nested = ["-s", &site.url, "-g", GROUP, "--", "sh", "-c", PROVING];
+    let nested = [&[TOKENRUN], &nested[..]].concat();
+    let first = run(&site).job(&nested).start();
     site.store.until_begun("a");
+    let waits = site.run("b").hasty().with(&["--wait"]).start();
+    waits.until_says("waiting");
     second.ctl(&["-w", "promote"]);
     first.until_says("can all be written to");
     until_looked(&second, 3);
+    assert!(!waits.stderr().contains("can all be"), "it has no job");
+    waits.signal(Signal::SIGTERM);
+    assert_eq!(waits.end().signal, Some(15));
     until("each connection is closed after its look", || {
         let sql = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'tokenrun:%'";
         let open = second.sql("postgres", sql);

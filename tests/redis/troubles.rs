@@ -2,9 +2,17 @@
 //! time.
 
 use std::os::unix::fs::PermissionsExt as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
+use nix::sys::signal::Signal;
+
+use crate::proxy::Proxy;
 use crate::server::Server;
 use crate::site::Site;
+use crate::support::{signal, until};
 use crate::{hand_over, incarnation, key, settled};
 
 #[test]
@@ -36,6 +44,71 @@ fn a_short_freeze_is_outlasted() {
     holder.until_says("again");
     site.store.go(0);
     holder.end().with_code(0);
+}
+
+/// Process 1 loses a signal that it does not expect.
+#[test]
+fn a_stop_of_process_1_during_its_first_look_is_not_lost() {
+    let server = Server::shared();
+    let proxy = Proxy::to(server.port());
+    let site = settled(server, &format!("redis://127.0.0.1:{}", proxy.port));
+    proxy.keep_answers(true);
+    let before = proxy.accepted();
+    let run = site.short("a").as_pid_1().start();
+    until("it looks", || match proxy.accepted() > before {
+        true => Ok(()),
+        false => Err(run.stderr()),
+    });
+    signal(run.guard(), Signal::SIGTERM);
+    proxy.keep_answers(false);
+    run.end().with_code(143);
+}
+
+/// The exit code says what the message has said.
+#[test]
+fn a_stop_while_a_refusal_is_recorded_changes_nothing() {
+    let server = Server::shared();
+    // The answer after that with the row is the record's.
+    let (is_held, has_looked) = (Arc::new(AtomicBool::new(false)), AtomicBool::new(false));
+    let shared = Arc::clone(&is_held);
+    let proxy = Proxy::changing(server.port(), move |answer| {
+        while has_looked.load(Ordering::SeqCst) && shared.load(Ordering::SeqCst) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        let is_look = answer.windows(7).any(|it| it == b"running");
+        has_looked.fetch_or(is_look, Ordering::SeqCst);
+        true
+    });
+    let site = settled(server, &format!("redis://127.0.0.1:{}", proxy.port));
+    let prefix = site.url.rsplit_once('?').unwrap().1;
+    let other = Site::new(format!("{}?{prefix}", server.url()));
+    let holder = other.run("a").start();
+    other.store.until_begun("a");
+    is_held.store(true, Ordering::SeqCst);
+    let refused = site.short("b").start();
+    refused.until_says("is held by");
+    refused.signal(Signal::SIGTERM);
+    is_held.store(false, Ordering::SeqCst);
+    refused.end().with_code(75);
+    other.store.go(0);
+    holder.end().with_code(0);
+}
+
+/// The name of the host is looked up on a thread, so that the first look is made there too.
+#[test]
+fn a_session_that_leaked_is_no_way_in_after_a_later_look() {
+    let server = Server::shared();
+    let site = settled(server, &server.tcp_url().replace("127.0.0.1", "localhost"));
+    let first = site.run("a").start();
+    site.store.until_begun("a");
+    let status = site.verb(&["status", "--json"]).end().with_code(0).json();
+    let session = status[0]["session"].as_str().unwrap().to_owned();
+    let leaked = site.run("a").job(&["touch", "ran"]);
+    let leaked = leaked.env("TOKENRUN_SESSION", session).end().with_code(75);
+    leaked.says(&["is held by a, in an earlier run"]);
+    assert!(!site.file("ran").exists());
+    site.store.go(0);
+    first.end().with_code(0);
 }
 
 #[test]

@@ -13,6 +13,8 @@ mod traced;
 pub(crate) use commits::Commits;
 pub(crate) use processes::{alive, children, signal, state, until_dead, until_stopped};
 pub(crate) use program::TOKENRUN;
+#[allow(unused_imports)] // Not every program of tests has processes 1.
+pub(crate) use run::new_pid_namespace;
 pub(crate) use run::{Ended, Line, Run};
 #[allow(unused_imports)] // The tests on other stores bring their own lines.
 pub(crate) use store::{PROVING, Store};

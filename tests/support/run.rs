@@ -144,6 +144,12 @@ impl Line {
         self
     }
 
+    /// As the first process of a pid namespace.
+    #[allow(dead_code)] // not every program of tests has use for it
+    pub(crate) fn as_pid_1(self) -> Self {
+        self.under(&new_pid_namespace(&["--mount-proc"]))
+    }
+
     /// As from another host on which the store is mounted too: the locks are not there.
     pub(crate) fn elsewhere(self, store: &super::Store) -> Self {
         let hide = "mount -t tmpfs none \"$0\" && exec \"$@\"";
@@ -283,6 +289,18 @@ impl Run {
             stderr: self.stderr(),
         }
     }
+}
+
+/// A pid namespace whose first process is what follows; with a user namespace, if this
+/// is not root.
+#[allow(dead_code)] // as above
+pub(crate) fn new_pid_namespace<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    let mut words = vec!["unshare", "--pid", "--fork", "--kill-child"];
+    if !super::is_root() {
+        words.extend(["--user", "--map-root-user"]);
+    }
+    words.extend(more);
+    words
 }
 
 fn only_child(parent: i32) -> i32 {

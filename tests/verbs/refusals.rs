@@ -110,8 +110,10 @@ fn a_wait_that_ends_in_vain_is_recorded(site: &Site) {
     let waits = run(site, "node-b").with(&["--wait=300ms"]).job(&["true"]);
     waits.end().with_code(75);
     assert_eq!(refusals(site), ["held node-b node-a 1"]);
+    let fence = story(site)["refusals"][0]["fence"].clone();
     site.store.go(0);
     held.end().with_code(0);
+    assert_eq!(fence, story(site)["runs"][0]["fence"]);
 }
 
 fn a_loop_is_recorded_once_a_minute_and_counted_for_good(site: &Site) {
