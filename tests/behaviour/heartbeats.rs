@@ -24,6 +24,17 @@ fn usage(pid: i32) -> (usize, u64) {
     (open, kib)
 }
 
+/// A thread costs a short run more than its grant on a free store.
+#[test]
+fn a_run_has_one_thread_until_its_first_heartbeat() {
+    let store = Store::new();
+    let supervisor = "$(cut -d' ' -f4 /proc/$PPID/stat)";
+    let line = store.free_run("node-a");
+    let ended = line.script(&format!("ls /proc/{supervisor}/task")).end();
+    let ended = ended.with_code(0);
+    assert_eq!(ended.stdout.lines().count(), 1, "{ended:?}");
+}
+
 #[test]
 fn hundreds_of_heartbeats_leak_no_descriptor_and_no_memory() {
     let store = Store::new();

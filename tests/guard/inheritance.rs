@@ -4,9 +4,13 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use nix::libc;
 use tokenrun::job::{Leftovers, ToGuard};
+use tokenrun::sys::limits::run_first;
+use tokenrun::sys::process::{Forked, fork, signal_child};
 use tokenrun::sys::wait::Status;
 
-use crate::harness::{Guarded, Test, alive, given_signal_lines, shell, signal_lines, until};
+use crate::harness::{
+    Guarded, Test, alive, given_signal_lines, shell, signal_lines, status_of, until,
+};
 
 pub(crate) const TESTS: &[Test] = &[
     (
@@ -28,6 +32,10 @@ pub(crate) const TESTS: &[Test] = &[
     (
         "the_guard_has_its_own_name_and_blocks_everything",
         the_guard_has_its_own_name_and_blocks_everything,
+    ),
+    (
+        "the_guard_has_all_the_precedence_it_may_have_and_its_job_has_none",
+        the_guard_has_all_the_precedence_it_may_have_and_its_job_has_none,
     ),
     (
         "the_lock_lives_as_long_as_the_job",
@@ -137,6 +145,41 @@ fn the_guard_has_its_own_name_and_blocks_everything() {
     ] {
         tokenrun::sys::process::signal_child(guard, signal).unwrap();
     }
+    go_on(&mut guarded);
+}
+
+/// How a process is scheduled: priority, niceness, real-time priority and policy, as proc_pid_stat(5) counts.
+fn precedence(pid: i32) -> Vec<String> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let (_, rest) = stat.rsplit_once(')').unwrap();
+    let from_third: Vec<&str> = rest.split_whitespace().collect();
+    let fields = [18, 19, 40, 41].map(|field| from_third[field - 3].to_owned());
+    fields.to_vec()
+}
+
+fn the_guard_has_all_the_precedence_it_may_have_and_its_job_has_none() {
+    let mut guarded = Guarded::running(WAIT);
+    let (guard, job) = (guarded.handle.pid(), guarded.pid("main"));
+    let (said, says) = std::io::pipe().unwrap();
+    let Forked::Parent { child } = fork().unwrap() else {
+        run_first();
+        drop(says);
+        loop {
+            std::thread::park();
+        }
+    };
+    drop(says);
+    std::io::read_to_string(said).unwrap();
+    let most = precedence(child);
+    signal_child(child, libc::SIGKILL).unwrap();
+    status_of(child);
+    until("the guard has it", || {
+        (precedence(guard) == most).then_some(())
+    });
+    assert_eq!(
+        precedence(job),
+        precedence(std::process::id().cast_signed())
+    );
     go_on(&mut guarded);
 }
 
