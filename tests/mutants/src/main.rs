@@ -5,8 +5,8 @@
 //! reaches; then each mutant meets the tests that reach it, the quick ones first, until one fails or hangs. A survivor that is
 //! in `tests/mutants/equivalent.txt` is explained: it changes nothing. More than 2 % of others is a failure.
 //!
-//! `--since COMMIT` takes the files under `src` that have changed since then. `--tests PREFIX` chooses unit tests, `--skip
-//! PREFIX` leaves tests out; `--sample N` takes every Nth mutant; `--again OUTPUT` takes the survivors that an earlier run
+//! `--since COMMIT` takes the files under `src` that have changed since then. `--tests PREFIX` chooses unit tests, `--only
+//! PREFIX` tests of a suite, `--skip PREFIX` leaves tests out; `--sample N` takes every Nth mutant; `--again OUTPUT` takes the survivors that an earlier run
 //! printed: first the quick tests of all mutants, then the slow ones of the survivors.
 //! `--suite behaviour` adds the tests of a suite that runs the program (as root: each test gets namespaces of its own, so that
 //! nothing outlives it). The tests of jobs that fork without end are for the mutants of `src/job` alone (`--skip guarding::`).
@@ -39,6 +39,7 @@ struct Options {
     files: Vec<PathBuf>,
     suites: Vec<String>,
     tests: Vec<String>,
+    only: Vec<String>,
     skip: Vec<String>,
     sample: usize,
     /// The output of an earlier run.
@@ -56,6 +57,7 @@ fn options() -> Options {
         match word.as_str() {
             "--suite" => options.suites.push(value()),
             "--tests" => options.tests.push(value()),
+            "--only" => options.only.push(value()),
             "--skip" => options.skip.push(value()),
             "--since" => options.files.extend(changed_since(&value())),
             "--again" => {
@@ -313,8 +315,11 @@ fn tests<'a>(programs: &'a [Program], options: &Options) -> Vec<Test<'a>> {
         let names = text.lines().filter_map(|line| line.strip_suffix(": test"));
         let wanted = |name: &&str| {
             let begins = |these: &[String]| these.iter().any(|it| name.starts_with(it.as_str()));
-            let is_chosen = options.tests.is_empty() || program.is_suite || begins(&options.tests);
-            is_chosen && !begins(&options.skip)
+            let chosen = match program.is_suite {
+                true => &options.only,
+                false => &options.tests,
+            };
+            (chosen.is_empty() || begins(chosen)) && !begins(&options.skip)
         };
         tests.extend(names.filter(wanted).map(|name| Test {
             program,
