@@ -29,6 +29,9 @@ const fn ms(ms: u64) -> Moment {
     Moment(Duration::from_millis(ms))
 }
 
+/// No process has this pid: what a defect would do to a guard and its tree does no harm.
+const NO_PROCESS: i32 = i32::MAX;
+
 /// A guard that a test plays, with this pid, before the job's start.
 fn played(pid: i32) -> (Guarding, Played) {
     let (handle, guards_end) = GuardHandle::played(pid);
@@ -61,7 +64,7 @@ fn what_happened(guarding: &mut Guarding, now: Moment) -> Vec<String> {
 
 #[test]
 fn a_waiting_guard_learns_each_new_time_of_its_start_once() {
-    let (mut guarding, guard) = played(1);
+    let (mut guarding, guard) = played(NO_PROCESS);
     guarding.start_by(None);
     assert_eq!(guard.hear(), None, "it expects none");
     for at in [Some(ms(5)), Some(ms(7)), None] {
@@ -78,7 +81,7 @@ fn a_waiting_guard_learns_each_new_time_of_its_start_once() {
 
 #[test]
 fn a_start_that_cannot_be_sent_is_a_job_that_is_not_started() {
-    let (mut guarding, guard) = played(1);
+    let (mut guarding, guard) = played(NO_PROCESS);
     drop(guard);
     guarding.start(None, Vec::new());
     let heard = guarding.events(ms(0)).unwrap();
@@ -90,7 +93,7 @@ fn a_start_that_cannot_be_sent_is_a_job_that_is_not_started() {
 
 #[test]
 fn a_guard_is_heard_until_it_closes_its_socket() {
-    let (mut guarding, guard) = played(1);
+    let (mut guarding, guard) = played(NO_PROCESS);
     guarding.start(None, Vec::new());
     assert!(guarding.fd().is_some() && guarding.has_job());
     guard.say(&FromGuard::Started { pid: 2 });
@@ -121,7 +124,7 @@ fn a_guard_that_leaves_after_its_last_message_is_not_missed() {
         },
     ];
     for message in last {
-        let (mut guarding, guard) = played(1);
+        let (mut guarding, guard) = played(NO_PROCESS);
         guarding.start(None, Vec::new());
         guard.say(&message);
         drop(guard);
@@ -136,7 +139,7 @@ fn a_guard_that_leaves_after_its_last_message_is_not_missed() {
 
 #[test]
 fn an_answer_is_heard_once_and_before_the_rest() {
-    let (mut guarding, guard) = played(1);
+    let (mut guarding, guard) = played(NO_PROCESS);
     guarding.start(None, Vec::new());
     assert!(!guarding.has_answered().unwrap());
     guard.say(&FromGuard::Started { pid: 2 });
@@ -148,7 +151,7 @@ fn an_answer_is_heard_once_and_before_the_rest() {
 
 #[test]
 fn children_of_another_are_looked_for_every_second_while_a_job_may_run() {
-    let (mut guarding, _guard) = played(1);
+    let (mut guarding, _guard) = played(NO_PROCESS);
     let looks_at = |guarding: &mut Guarding, now| {
         guarding.events(now).unwrap();
         guarding.look_at
@@ -162,7 +165,7 @@ fn children_of_another_are_looked_for_every_second_while_a_job_may_run() {
 
 #[test]
 fn an_end_without_the_guard_goes_on_until_nothing_is_left() {
-    let (mut guarding, _guard) = played(1);
+    let (mut guarding, _guard) = played(NO_PROCESS);
     guarding.state = State::Alone { again_at: ms(0) };
     let survivor = Survivor {
         pid: 3,
