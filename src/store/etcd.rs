@@ -8,16 +8,22 @@ pub mod examine;
 pub mod settings;
 
 mod clock;
+mod commit;
 mod entry;
 mod fault;
+mod flights;
 mod grpc;
 mod link;
+mod look;
 mod messages;
+mod seen;
 
 #[cfg(test)]
 mod late_tests;
 #[cfg(test)]
 mod many_tests;
+#[cfg(test)]
+mod test_peer;
 #[cfg(test)]
 // Shared with the integration tests, which use more of it.
 #[allow(dead_code)]

@@ -142,6 +142,18 @@ pub struct Server {
     pub lag: Duration,
 }
 
+impl Server {
+    /// That of a cluster that loses no commit.
+    pub(in crate::store) const fn of_cluster(incarnation: Incarnation) -> Self {
+        Self {
+            incarnation: Some(incarnation),
+            durable: true,
+            unnoted: Served::NOTHING,
+            lag: Duration::ZERO,
+        }
+    }
+}
+
 /// A conditional write.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Commit {

@@ -9,12 +9,18 @@ pub mod settings;
 
 mod channel;
 mod fault;
+mod flights;
 mod link;
+mod look;
+mod seen;
+mod steps;
 mod tree;
 mod wire;
 
 #[cfg(test)]
 mod server_tests;
+#[cfg(test)]
+mod test_peer;
 #[cfg(test)]
 // Shared with the integration tests, which use more of it.
 #[allow(dead_code)]

@@ -59,6 +59,35 @@ pub(super) struct Mark {
     pub(super) index: u64,
 }
 
+impl Epoch {
+    pub(super) fn text(self) -> String {
+        format!("{:016x}/{}", self.generation, self.term)
+    }
+
+    pub(super) fn read(text: &[u8]) -> Option<Self> {
+        let (generation, term) = std::str::from_utf8(text).ok()?.split_once('/')?;
+        Some(Self {
+            generation: u64::from_str_radix(generation, 16).ok()?,
+            term: term.parse().ok()?,
+        })
+    }
+}
+
+impl Mark {
+    /// Two numbers of fixed width, so that they are compared as texts.
+    pub(super) fn text(self) -> Vec<u8> {
+        format!("{:020} {:020}", self.seconds, self.index).into_bytes()
+    }
+
+    pub(super) fn read(text: &[u8]) -> Option<Self> {
+        let (seconds, index) = std::str::from_utf8(text).ok()?.split_once(' ')?;
+        Some(Self {
+            seconds: seconds.parse().ok()?,
+            index: index.parse().ok()?,
+        })
+    }
+}
+
 /// What the store keeps of its clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Kept {
@@ -155,7 +184,31 @@ mod model;
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn what_is_kept_is_read_as_written(generation: u64, term: u64, seconds in 0..i64::MAX, index: u64) {
+            let epoch = Epoch { generation, term };
+            prop_assert_eq!(Epoch::read(epoch.text().as_bytes()), Some(epoch));
+            let mark = Mark { seconds, index };
+            prop_assert_eq!(Mark::read(&mark.text()), Some(mark));
+        }
+
+        /// etcd compares marks as texts.
+        #[test]
+        fn a_later_mark_is_a_greater_text(one in 0..i64::MAX, other in 0..i64::MAX, index: u64) {
+            let text = |seconds| Mark { seconds, index }.text();
+            prop_assert_eq!(text(one).cmp(&text(other)), one.cmp(&other));
+        }
+
+        #[test]
+        fn no_bytes_that_are_kept_panic(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+            let _ = (Epoch::read(&bytes), Mark::read(&bytes));
+        }
+    }
 
     #[test]
     fn a_look_is_judged_by_what_the_store_has_kept() {

@@ -1,5 +1,6 @@
 //! Examining an etcd store for `doctor`: what a server is asked, and which facts its answers are.
 
+mod questions;
 mod rules;
 
 use super::fault::Said;

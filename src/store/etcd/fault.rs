@@ -39,6 +39,10 @@ impl Said {
         }
     }
 
+    pub(super) fn nonsense(what: &str) -> Fault {
+        Fault::Said(Self::Nonsense(what.to_owned()))
+    }
+
     /// What the server has said of its status. Some releases show it to the role root alone, as a side effect of the
     /// repair of CVE-2026-33413: <https://github.com/etcd-io/etcd/issues/21663>.
     pub(super) fn of_status(fault: Fault) -> Fault {

@@ -3,6 +3,9 @@
 
 use prost::{Enumeration, Message, Oneof};
 
+/// How many operations a transaction may have: etcd takes 128 comparisons, and as many operations.
+pub(super) const OPERATIONS: usize = 100;
+
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Header {
     #[prost(uint64, tag = "1")]
@@ -287,4 +290,43 @@ pub(super) enum Alarm {
 pub(super) struct AlarmResponse {
     #[prost(message, repeated, tag = "2")]
     pub(super) alarms: Vec<AlarmMember>,
+}
+
+pub(super) fn range(key: Vec<u8>) -> RangeRequest {
+    RangeRequest {
+        key,
+        ..RangeRequest::default()
+    }
+}
+
+pub(super) fn operation(request: Request) -> RequestOp {
+    RequestOp {
+        request: Some(request),
+    }
+}
+
+pub(super) fn put(key: Vec<u8>, value: Vec<u8>) -> RequestOp {
+    operation(Request::Put(PutRequest { key, value }))
+}
+
+pub(super) fn remove(key: Vec<u8>) -> RequestOp {
+    operation(Request::Delete(DeleteRangeRequest { key }))
+}
+
+/// The comparison of a key's last change; 0: it is absent.
+pub(super) fn is_at(key: Vec<u8>, revision: i64) -> Compare {
+    Compare {
+        result: Comparison::Equal.into(),
+        target: Compared::Mod.into(),
+        key,
+        with: Some(With::ModRevision(revision)),
+    }
+}
+
+/// What the reads of a transaction have found; nothing where it did not read.
+pub(super) fn ranges(answer: TxnResponse) -> impl Iterator<Item = RangeResponse> {
+    answer.responses.into_iter().map(|it| match it.response {
+        Some(Response::Range(range)) => range,
+        _ => RangeResponse::default(),
+    })
 }

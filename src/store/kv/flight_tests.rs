@@ -189,11 +189,11 @@ impl Flights for Fake {
         }
     }
 
-    async fn look(
+    async fn try_look(
         &mut self,
         asked: &[Ask],
         turned: Option<&Turned>,
-    ) -> Result<Seen<()>, Fault<Unread>> {
+    ) -> Result<Option<Seen<()>>, Fault<Unread>> {
         self.note("look")?;
         let inner = self.peers.inner();
         let read = |ask: &Ask| {
@@ -212,12 +212,16 @@ impl Flights for Fake {
             };
             Some((key.clone(), read))
         };
-        Ok(Seen {
+        Ok(Some(Seen {
             asked_at: Instant::now().checked_sub(inner.slow_by).unwrap(),
             now: turned.map_or_else(|| time(inner.tick_ms), |turned| turned()),
             entries: asked.iter().filter_map(read).collect(),
             more: (),
-        })
+        }))
+    }
+
+    fn unsteady() -> Fault<Unread> {
+        Fault::nonsense("unsteady")
     }
 
     fn goes_on(&mut self, _: &Seen<()>) -> bool {

@@ -1,7 +1,7 @@
 //! Keys and values of servers that take a commit in two flights: a look at all that it touches, and one transaction that
 //! compares the servers' own revisions of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,8 +14,8 @@ use crate::store::net::session::{self, Link, Session, bound};
 use crate::store::{Notifier, StoreError};
 use crate::token::StoreTime;
 
-/// How often a commit starts over.
-pub(in crate::store) const TRIES: usize = 8;
+/// How often a look or a commit starts over.
+const TRIES: usize = 8;
 
 /// How long what is known serves the next commit of its connection.
 pub(in crate::store) const FRESH: Duration = Duration::from_millis(250);
@@ -55,13 +55,60 @@ impl<M> Seen<M> {
         let version = |key: &str| Some(self.entries.get(key)?.written.version.as_str());
         commit.outcome(version, &self.now)
     }
+
+    /// Notes what a commit has made of the entries. `after`: those that it wrote, the ones without a stamp at this time;
+    /// `then`: what was read behind it; `number`: that of a new entry; `revision`: that of an entry that it wrote.
+    pub(in crate::store) fn wrote(
+        &mut self,
+        commit: &Commit,
+        after: BTreeMap<String, Written>,
+        then: &BTreeMap<String, Read>,
+        number: i64,
+        revision: impl Fn(&str) -> i64,
+    ) {
+        for it in &commit.deletes {
+            self.entries.remove(&it.key);
+        }
+        for (key, mut written) in after {
+            written.stamp.get_or_insert((&self.now).into());
+            let read = Read {
+                written,
+                number: self.entries.get(&key).map_or(number, |read| read.number),
+                revision: revision(&key),
+            };
+            self.entries.insert(key, read);
+        }
+        self.entries.extend(then.clone());
+    }
+}
+
+/// What the questions of a look have found.
+#[derive(Default)]
+pub(in crate::store) struct Gathered {
+    pub(in crate::store) entries: BTreeMap<String, Read>,
+    /// The entries of lists.
+    pub(in crate::store) listed: BTreeSet<String>,
+}
+
+impl Gathered {
+    /// Adds entries that were guessed to be in the lists, if they are. Returns the listed ones that are left to be read.
+    pub(in crate::store) fn add_guessed(
+        &mut self,
+        mut guessed: BTreeMap<String, Read>,
+    ) -> Vec<String> {
+        guessed.retain(|key, _| self.listed.contains(key));
+        self.entries.append(&mut guessed);
+        let unread = self.listed.iter();
+        let unread = unread.filter(|key| !self.entries.contains_key(*key));
+        unread.cloned().collect()
+    }
 }
 
 /// What a connection knows from its last answers.
 pub(in crate::store) struct Known<M> {
     seen: Option<Seen<M>>,
     /// The entries of lists that the last look has found: the next one asks for them at once.
-    pub(in crate::store) listed: Vec<String>,
+    listed: Vec<String>,
 }
 
 impl<M> Default for Known<M> {
@@ -77,6 +124,14 @@ impl<M: Clone> Known<M> {
     /// Keeps what is known, for the next commit.
     pub(in crate::store) fn keep(&mut self, seen: &Seen<M>) {
         self.seen = (seen.entries.len() <= FEW).then(|| seen.clone());
+    }
+
+    /// The entries that the lists among these questions may have.
+    pub(in crate::store) fn guess(&self, asked: &[Ask]) -> &[String] {
+        match asked.iter().any(|ask| matches!(ask, Ask::Part(_))) {
+            true => &self.listed,
+            false => &[],
+        }
     }
 
     /// Keeps the names of listed entries, if there were any.
@@ -114,12 +169,29 @@ pub(in crate::store) trait Flights:
 
     fn found(seen: Seen<Self::More>) -> Found;
 
+    /// Looks once. `None`: the store's time is not certain, and the look starts over.
+    async fn try_look(
+        &mut self,
+        asked: &[Ask],
+        turned: Option<&Turned>,
+    ) -> Result<Option<Seen<Self::More>>, Fault<Self::Said>>;
+
+    /// The fault of a store on which each look starts over.
+    fn unsteady() -> Fault<Self::Said>;
+
     /// Looks, until the store's time is certain.
     async fn look(
         &mut self,
         asked: &[Ask],
         turned: Option<&Turned>,
-    ) -> Result<Seen<Self::More>, Fault<Self::Said>>;
+    ) -> Result<Seen<Self::More>, Fault<Self::Said>> {
+        for _ in 0..TRIES {
+            if let Some(seen) = self.try_look(asked, turned).await? {
+                return Ok(seen);
+            }
+        }
+        Err(Self::unsteady())
+    }
 
     /// False if the clock of this look has not gone on as this process's has, since the last one.
     fn goes_on(&mut self, _seen: &Seen<Self::More>) -> bool {

@@ -21,6 +21,10 @@ pub(in crate::store) enum Said {
 }
 
 impl Said {
+    pub(super) const fn nonsense(what: &'static str) -> Fault {
+        Fault::Said(Self::Nonsense(what))
+    }
+
     fn is_session(code: i32) -> bool {
         matches!(code, code::SESSION_EXPIRED | code::SESSION_MOVED)
     }
