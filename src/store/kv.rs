@@ -8,12 +8,14 @@
 
 mod entries;
 pub(in crate::store) mod flights;
-mod keys;
+pub(in crate::store) mod keys;
 mod marks;
 mod pruning;
 mod queue;
 mod records;
 mod refusals;
+#[cfg(test)]
+pub(in crate::store) mod test_entries;
 mod tokens;
 pub(in crate::store) mod written;
 

@@ -6,13 +6,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::*;
 use crate::store::Trouble;
+use crate::store::kv::Server;
+use crate::store::kv::keys::whole;
+use crate::store::kv::test_entries::{self, delete, put, read};
 use crate::store::kv::tokens::tests::time;
-use crate::store::kv::{Delete, Put, Server};
 use crate::store::net::dial::Target;
 use crate::store::net::fault::Said;
 use crate::store::net::host::{self, Host, Servers};
 use crate::store::net::tls::Remedies;
 use crate::token::Served;
+
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What the servers keep, how they behave, and what they were asked.
 #[derive(Default)]
@@ -23,6 +27,10 @@ struct Inner {
     slow_by: Duration,
     /// So many transactions find that something has changed.
     busy: usize,
+    /// So many looks find that the time is not certain.
+    uncertain: usize,
+    /// How long connecting may take.
+    connects_within: Duration,
     clock_stands_still: bool,
     /// The server whose answers are lost.
     silent: Option<&'static str>,
@@ -49,7 +57,7 @@ impl Peers {
     }
 
     fn kv(&self) -> FlightKv<Fake> {
-        FlightKv::over(self.clone(), Duration::from_secs(10))
+        FlightKv::over(self.clone(), TIMEOUT)
     }
 
     /// What was asked since the last call of this function.
@@ -133,9 +141,10 @@ impl Link for Fake {
         settings: &Peers,
         host: &Host,
         _: &Target,
-        _: Deadline,
+        deadline: Deadline,
         _: bool,
     ) -> Result<Self, Fault<Unread>> {
+        settings.inner().connects_within = deadline.whole;
         settings.inner().asked.push(format!("open-{host}"));
         Ok(Self {
             peers: settings.clone(),
@@ -195,22 +204,16 @@ impl Flights for Fake {
         turned: Option<&Turned>,
     ) -> Result<Option<Seen<()>>, Fault<Unread>> {
         self.note("look")?;
-        let inner = self.peers.inner();
+        let mut inner = self.peers.inner();
+        if inner.uncertain > 0 {
+            inner.uncertain -= 1;
+            return Ok(None);
+        }
         let read = |ask: &Ask| {
             let Ask::One(key) = ask else {
                 return None;
             };
-            let written = Written {
-                version: inner.versions.get(key)?.clone(),
-                ..Written::default()
-            };
-            let (number, revision) = (0, 0);
-            let read = Read {
-                written,
-                number,
-                revision,
-            };
-            Some((key.clone(), read))
+            Some((key.clone(), test_entries::read(inner.versions.get(key)?, 0)))
         };
         Ok(Some(Seen {
             asked_at: Instant::now().checked_sub(inner.slow_by).unwrap(),
@@ -221,7 +224,7 @@ impl Flights for Fake {
     }
 
     fn unsteady() -> Fault<Unread> {
-        Fault::nonsense("unsteady")
+        Fault::Said(Unread("it is unsteady".into()))
     }
 
     fn goes_on(&mut self, _: &Seen<()>) -> bool {
@@ -280,17 +283,9 @@ impl Flights for Fake {
 
 /// Raises the version of `a` from this one.
 fn raise(from: &str) -> Commit {
-    let put = Put {
-        key: "a".into(),
-        version: format!("{from}1"),
-        fields: BTreeMap::new(),
-        stamps: true,
-        numbered: false,
-        lists: Vec::new(),
-    };
     Commit {
         compare: vec![("a".into(), Some(from.to_owned()))],
-        puts: vec![put],
+        puts: vec![put("a", &format!("{from}1"))],
         ..Commit::default()
     }
 }
@@ -353,12 +348,21 @@ fn a_commit_that_what_is_known_does_not_allow_looks_again() {
     };
     assert_eq!(commits_after(&mut kv, &long, |_| {}), "write");
     let mut removal = raise("21111");
-    removal.deletes.push(Delete {
-        key: "b".into(),
-        lists: Vec::new(),
-    });
+    removal.deletes.push(delete("b"));
     let asked = commits_after(&mut kv, &removal, |_| {});
     assert_eq!(asked, "look clock write", "what was not read");
+}
+
+#[test]
+fn a_look_starts_over_until_the_time_is_certain() {
+    let peers = Peers::new();
+    let mut kv = peers.kv();
+    peers.inner().uncertain = TRIES - 1;
+    look(&mut kv);
+    assert_eq!(peers.asked().matches("look").count(), TRIES);
+    peers.inner().uncertain = TRIES;
+    let error = kv.get(&[]).unwrap_err();
+    assert!(error.what.contains("unsteady"), "{error}");
 }
 
 #[test]
@@ -396,6 +400,7 @@ fn a_clock_that_is_set_is_the_time_of_looks_and_of_what_is_known() {
         .with_clock(Arc::new(move || shared.lock().unwrap().clone()));
     assert_eq!(kv.step(), Duration::ZERO);
     assert_eq!(peers.kv().step(), Fake::STEP);
+    assert!(kv.has_ticks());
     look(&mut kv);
     *now.lock().unwrap() = time(9);
     assert_eq!(kv.commit(&raise("1")).unwrap().found.now, time(9));
@@ -421,6 +426,71 @@ fn what_is_known_is_few_entries_and_the_last_names_of_a_list() {
     assert_eq!(known.listed, names(FEW).collect::<Vec<_>>());
     known.list([]);
     assert_eq!(known.listed.len(), FEW);
+}
+
+#[test]
+fn what_a_commit_has_made_of_the_entries_is_known() {
+    let entries = ["changed", "removed", "other"].map(|key| (key.to_owned(), read("1", 5)));
+    let mut seen = Seen {
+        asked_at: Instant::now(),
+        now: time(9),
+        entries: BTreeMap::from(entries),
+        more: (),
+    };
+    let commit = Commit {
+        deletes: vec![delete("removed")],
+        ..Commit::default()
+    };
+    let stamped = Written {
+        stamp: Some((&time(4)).into()),
+        ..read("2", 0).written
+    };
+    let after = [("changed", stamped), ("new", read("2", 0).written)];
+    let after = after.map(|(key, written)| (key.to_owned(), written)).into();
+    let then = BTreeMap::from([("behind".to_owned(), read("7", 2))]);
+    seen.wrote(
+        &commit,
+        after,
+        &then,
+        8,
+        |key| if key == "new" { 0 } else { 6 },
+    );
+    let shown = |(key, read): (&String, &Read)| {
+        let stamp = read.written.stamp.clone().map(StoreTime::from);
+        let version = read.written.version.clone();
+        let tick_ms = stamp.map(|it| it.stamp.tick_ms);
+        format!(
+            "{key} {version} {tick_ms:?} {} {}",
+            read.number, read.revision
+        )
+    };
+    let known: Vec<String> = seen.entries.iter().map(shown).collect();
+    assert_eq!(
+        known,
+        [
+            "behind 7 None 1 2",
+            "changed 2 Some(4) 1 6",
+            // The server has stamped it, at the time of the commit.
+            "new 2 Some(9) 8 0",
+            "other 1 None 1 5",
+        ]
+    );
+}
+
+/// The entries of a list are asked for before their names are read. Some are in the list no more, others are new.
+#[test]
+fn an_entry_that_was_guessed_counts_if_it_is_listed() {
+    let mut known = Known::<()>::default();
+    known.list(["a", "b"].map(str::to_owned));
+    let list = whole("l".into());
+    assert_eq!(known.guess(&[Ask::One("x".into()), list]), ["a", "b"]);
+    assert_eq!(known.guess(&[Ask::One("x".into())]), [""; 0]);
+    let mut gathered = Gathered::default();
+    gathered.entries.insert("one".into(), read("1", 0));
+    gathered.listed.extend(["b", "c"].map(str::to_owned));
+    let guessed = ["a", "b"].map(|key| (key.to_owned(), read("1", 0)));
+    assert_eq!(gathered.add_guessed(guessed.into()), ["c"]);
+    assert_eq!(gathered.entries.keys().collect::<Vec<_>>(), ["b", "one"]);
 }
 
 /// A commit whose answer is lost may have happened.
@@ -455,6 +525,9 @@ fn a_subscription_is_a_connection_of_its_own_until_that_is_over() {
     assert!(kv.notifier().is_none());
     kv.subscribe("x");
     assert_eq!(peers.asked(), "open-one watch-x");
+    // A look must fit into what is left of the call's time.
+    let within = peers.inner().connects_within;
+    assert_eq!(within, TIMEOUT / SUBSCRIBING);
     let first = kv.notifier().unwrap();
     kv.subscribe("x");
     assert_eq!(peers.asked(), "drain stay");

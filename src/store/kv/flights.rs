@@ -106,7 +106,7 @@ impl Gathered {
 
 /// What a connection knows from its last answers.
 pub(in crate::store) struct Known<M> {
-    seen: Option<Seen<M>>,
+    pub(in crate::store) seen: Option<Seen<M>>,
     /// The entries of lists that the last look has found: the next one asks for them at once.
     listed: Vec<String>,
 }

@@ -64,7 +64,7 @@ pub(super) fn lists(kind: &str, group: &GroupName) -> Vec<String> {
 }
 
 /// A whole list, by rank.
-pub(super) fn whole(list: String) -> Ask {
+pub(in crate::store) fn whole(list: String) -> Ask {
     Ask::Part(part(list, i64::MIN, i64::MAX))
 }
 
