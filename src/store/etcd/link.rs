@@ -96,3 +96,7 @@ impl session::Link for Link {
         self.channel.is_open().await
     }
 }
+
+#[cfg(test)]
+#[path = "link_tests.rs"]
+mod tests;

@@ -6,7 +6,8 @@ use std::time::Duration;
 use super::EtcdKv;
 use super::settings::Settings;
 use super::test_server::Cluster;
-use crate::store::kv::{Ask, Commit, Delete, Kv as _, Outcome, Part, Put, Rank};
+use crate::store::kv::keys::whole;
+use crate::store::kv::{Commit, Delete, Kv as _, Outcome, Put, Rank};
 
 /// One pruning removes up to 200 runs. Some may have been removed by another at the same time.
 #[test]
@@ -36,15 +37,7 @@ fn a_commit_removes_as_many_entries_as_a_pruning_finds() {
         key: key(n),
         lists: Vec::new(),
     };
-    let listed = || {
-        Ask::Part(Part {
-            list: "runs".into(),
-            ranks: (i64::MIN, i64::MAX),
-            newest_first: false,
-            skip: 0,
-            limit: u32::MAX,
-        })
-    };
+    let listed = || whole("runs".into());
     assert_eq!(kv.get(&[listed()]).unwrap().entries.len(), 150);
     let commit = Commit {
         compare: vec![("note".into(), None)],

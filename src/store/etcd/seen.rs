@@ -143,3 +143,93 @@ pub(super) fn gather(
     unread.extend(later.into_iter().cloned());
     (gathered, unread)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::etcd::messages::KeyValue;
+
+    fn part(newest_first: bool, skip: u32, limit: u32) -> Part {
+        Part {
+            list: "l".into(),
+            ranks: (i64::MIN, i64::MAX),
+            newest_first,
+            skip,
+            limit,
+        }
+    }
+
+    fn found<const N: usize>(keys: [&str; N]) -> RangeResponse {
+        let kv = |key: &str| KeyValue {
+            key: key.as_bytes().to_vec(),
+            ..KeyValue::default()
+        };
+        RangeResponse {
+            kvs: keys.map(kv).to_vec(),
+            ..RangeResponse::default()
+        }
+    }
+
+    /// Places come with the highest rank first.
+    #[test]
+    fn a_part_of_a_list_is_read_in_the_order_that_is_asked_for() {
+        let keys = Keys::new("p");
+        let places = found(["p/l/l/00/c", "p/l/l/01/b", "p/l/l/02/a"]);
+        let keys_in =
+            |newest_first, skip, limit| keys_in(&keys, &part(newest_first, skip, limit), &places);
+        assert_eq!(keys_in(true, 0, 9), ["c", "b", "a"]);
+        assert_eq!(keys_in(true, 1, 1), ["b"]);
+        assert_eq!(keys_in(false, 0, 2), ["a", "b"]);
+        let limit = |part| match reads(&keys, &[Ask::Part(part)]).remove(0).request {
+            Some(Request::Range(range)) => range.limit,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(limit(part(true, 2, 5)), 7);
+        // The lowest ranks are at the end.
+        assert_eq!(limit(part(false, 2, 5)), 0);
+    }
+
+    #[test]
+    fn the_first_flight_of_a_look_reads_so_many_entries() {
+        let keys = Keys::new("p");
+        let asked: Vec<Ask> = (0..AT_ONCE + 2)
+            .map(|n| Ask::One(format!("k{n}")))
+            .collect();
+        assert_eq!(reads(&keys, &asked).len(), AT_ONCE);
+        let (_, unread) = gather(&keys, &asked, Vec::new());
+        assert_eq!(unread, ["k60", "k61"]);
+    }
+
+    #[test]
+    fn what_was_guessed_is_read_no_second_time() {
+        let keys = Keys::new("p");
+        let asked = [Ask::Part(part(true, 0, 9)), Ask::One("x".into())];
+        let answers = ["p/e/x", "p/e/a", "p/e/gone"].map(|key| found([key]));
+        let places = [found(["p/l/l/00/a", "p/l/l/01/b"])];
+        let all: Vec<RangeResponse> = places.into_iter().chain(answers).collect();
+        let (gathered, unread) = gather(&keys, &asked, all);
+        assert_eq!(gathered.entries.keys().collect::<Vec<_>>(), ["a", "x"]);
+        assert_eq!(unread, ["b"]);
+    }
+
+    /// The servers are listed in any order.
+    #[test]
+    fn an_incarnation_is_a_cluster_with_its_servers() {
+        let of = |cluster, ids: [u64; 3], generation| {
+            let members = ids.map(|id| Member {
+                id,
+                ..Member::default()
+            });
+            incarnation(cluster, &members, generation)
+        };
+        let first = of(1, [5, 6, 7], 8);
+        assert_eq!(first, of(1, [7, 5, 6], 8));
+        for other in [
+            of(2, [5, 6, 7], 8),
+            of(1, [5, 6, 9], 8),
+            of(1, [5, 6, 7], 9),
+        ] {
+            assert_ne!(first, other);
+        }
+    }
+}

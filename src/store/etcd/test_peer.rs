@@ -1,14 +1,17 @@
 //! A server in this process: it answers as a test wants, and notes what it was asked.
 
 use std::collections::BTreeMap;
+use std::future::ready;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use hyper::http::{HeaderMap, HeaderValue, Response as Head};
 use prost::Message;
 use tokio::io::{AsyncRead, AsyncWrite, duplex};
+use tokio::net::TcpListener;
+use tokio::task::{JoinHandle, yield_now};
 
 use super::clock::{Epoch, Kept, Mark};
 use super::entry::{Keys, STEP_MS};
@@ -19,49 +22,99 @@ use super::messages::{
     Header, RangeResponse, Response, ResponseOp, TimeToLiveResponse, TxnResponse,
 };
 use super::seen::{Clocked, Seen};
+use super::settings::Settings;
 use crate::store::kv::flights::Known;
-use crate::store::net::session::event_loop;
+use crate::store::net::deadline::Deadline;
+use crate::store::net::dial::Target;
+use crate::store::net::session::{Link as _, event_loop};
 use crate::token::{ClockEpoch, Incarnation, Stamp, StoreTime};
 
 /// What a server answers: a message, or an error's number and text.
 pub(super) type Answer = Result<Vec<u8>, (u32, &'static str)>;
 
-/// The method of a request, and its message.
-type Call = (String, Vec<u8>);
+/// A request as it came.
+struct Call {
+    method: String,
+    message: Vec<u8>,
+    /// What a log-in gave; else empty.
+    token: String,
+}
 
-/// What a server was asked.
-#[derive(Clone, Default)]
-pub(super) struct Asked(Arc<Mutex<Vec<Call>>>);
+type Calls = Arc<Mutex<Vec<Call>>>;
 
-impl Asked {
-    fn all(&self) -> MutexGuard<'_, Vec<Call>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+/// The server.
+pub(super) struct Peer {
+    calls: Calls,
+    task: JoinHandle<()>,
+}
+
+impl Peer {
+    /// Serves one client, and answers so.
+    fn begin<C: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+        client: impl Future<Output = C> + Send + 'static,
+        answer: impl Fn(&str, &[u8]) -> Answer + Send + 'static,
+    ) -> Self {
+        let calls = Calls::default();
+        let noted = Arc::clone(&calls);
+        let task = tokio::spawn(async move { serve(client.await, noted, answer).await });
+        Self { calls, task }
     }
 
-    /// The messages of one method, in their order.
+    fn all(&self) -> MutexGuard<'_, Vec<Call>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The messages of one method that it got, in their order.
     pub(super) fn of<M: Message + Default>(&self, method: &str) -> Vec<M> {
         let all = self.all();
-        let those = all.iter().filter(|(name, _)| name == method);
-        those.map(|(_, it)| M::decode(&it[..]).unwrap()).collect()
+        let those = all.iter().filter(|call| call.method == method);
+        let read = |call: &Call| M::decode(&call.message[..]).unwrap();
+        those.map(read).collect()
+    }
+
+    /// The methods that it was asked, each with the log-in.
+    pub(super) fn logged_in(&self) -> Vec<String> {
+        let all = self.all();
+        let calls = all.iter().map(|it| format!("{} {}", it.method, it.token));
+        calls.collect()
+    }
+
+    /// Ends it, and with it the connection.
+    pub(super) async fn end(&self) {
+        self.task.abort();
+        while !self.task.is_finished() {
+            yield_now().await;
+        }
     }
 }
 
 async fn serve(
     client: impl AsyncRead + AsyncWrite + Unpin,
-    asked: Asked,
+    calls: Calls,
     answer: impl Fn(&str, &[u8]) -> Answer,
 ) {
     let mut connection = h2::server::handshake(client).await.unwrap();
+    let mut streams = Vec::new();
     while let Some(Ok((request, mut respond))) = connection.accept().await {
         let (request, mut body) = request.into_parts();
         let mut message = Vec::new();
         // The connection moves while the next request is waited for: a message comes with its head.
-        while let Some(part) = body.data().await {
-            message.extend_from_slice(&part.unwrap());
+        while message.len() < 5 || message.len() - 5 < length_of(&message) {
+            message.extend_from_slice(&body.data().await.unwrap().unwrap());
         }
         let method = request.uri.path().rsplit('/').next().unwrap().to_owned();
         let answered = answer(&method, &message[5..]);
-        asked.all().push((method, message.split_off(5)));
+        let is_stream = method == "Watch";
+        let token = request.headers.get("token");
+        let token = token.map_or("", |it| it.to_str().unwrap()).to_owned();
+        let message = message.split_off(5);
+        let call = Call {
+            method,
+            message,
+            token,
+        };
+        let all = || calls.lock().unwrap_or_else(PoisonError::into_inner);
+        all().push(call);
         let mut stream = respond.send_response(Head::new(()), false).unwrap();
         let mut trailers = HeaderMap::new();
         match answered {
@@ -76,19 +129,27 @@ async fn serve(
                 trailers.insert("grpc-message", HeaderValue::from_static(text));
             }
         }
-        stream.send_trailers(trailers).unwrap();
+        if is_stream {
+            streams.push(stream);
+        } else {
+            stream.send_trailers(trailers).unwrap();
+        }
     }
+}
+
+/// The length of a message, from the head before it.
+fn length_of(message: &[u8]) -> usize {
+    u32::from_be_bytes(message[1..5].try_into().unwrap()) as usize
 }
 
 /// Carries out `work` on a connection to a server that answers so.
 pub(super) fn over<T>(
-    answer: impl Fn(&str, &[u8]) -> Answer + Send + Sync + 'static,
-    work: impl AsyncFnOnce(&mut Link, &Asked) -> T,
+    answer: impl Fn(&str, &[u8]) -> Answer + Send + 'static,
+    work: impl AsyncFnOnce(&mut Link, &Peer) -> T,
 ) -> T {
     event_loop().unwrap().block_on(async {
         let (near, far) = duplex(1 << 20);
-        let asked = Asked::default();
-        tokio::spawn(serve(far, asked.clone(), answer));
+        let peer = Peer::begin(ready(far), answer);
         let channel = Channel::open(Box::new(near), "http://h".into()).await;
         let mut link = Link {
             channel: channel.unwrap(),
@@ -99,7 +160,27 @@ pub(super) fn over<T>(
             known: Known::default(),
             incoming: None,
         };
-        work(&mut link, &asked).await
+        work(&mut link, &peer).await
+    })
+}
+
+/// As [`over`], on a connection that is opened as this user, whose name ends with `@`.
+pub(super) fn opened<T>(
+    user: &str,
+    answer: impl Fn(&str, &[u8]) -> Answer + Send + 'static,
+    work: impl AsyncFnOnce(&mut Link, &Peer) -> T,
+) -> T {
+    event_loop().unwrap().block_on(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let client = async move { listener.accept().await.unwrap().0 };
+        let peer = Peer::begin(client, answer);
+        let settings = Settings::read(&format!("etcd://{user}{address}/p"), |_| None).unwrap();
+        let host = &settings.servers.hosts[0];
+        let deadline = Deadline::after(Duration::from_secs(60));
+        let target = Target::Tcp(address);
+        let opening = Link::open(&settings, host, &target, deadline, false);
+        work(&mut opening.await.unwrap(), &peer).await
     })
 }
 

@@ -74,9 +74,9 @@ fn the_right_to_write_and_to_remove_is_asked_for_without_a_write() {
                 false => message(&TxnResponse::default()),
             }
         };
-        over(answer, async |link, asked| {
+        over(answer, async |link, peer| {
             let refused = link.may_write().await.is_err();
-            (refused, asked.of::<TxnRequest>("Txn").len())
+            (refused, peer.of::<TxnRequest>("Txn").len())
         })
     };
     assert_eq!(may(false), (true, 1));
