@@ -1,17 +1,19 @@
 //! What a look makes of the answers of a server in this process.
 
-use super::super::test_peer::{code_of, over, texts};
+use super::super::test_peer::{code_of, node, over, stat, texts};
 use super::super::tree::Tree;
 use super::*;
+use crate::store::kv::flights::Flights as _;
+use crate::store::kv::keys::whole;
 
 /// A user may see no more than the part of the tree that is its own, and another client may make it at the same time.
 #[test]
 fn a_store_is_made_unless_a_node_of_its_own_is_refused() {
     let make = |refused: &'static str, why, version| {
         let answered = move |what: &str| (if what == refused { why } else { 0 }, Vec::new());
-        over(4_000, answered, async |link, asked| {
+        over(4_000, answered, async |link, peer| {
             let made = link.make(version).await;
-            (made.map_err(|fault| code_of(&fault)), asked.take())
+            (made.map_err(|fault| code_of(&fault)), peer.take())
         })
     };
     let all = "1/a 1/a/b 1/a/b/e 1/a/b/l 1/a/b/rel 1/a/b/now |";
@@ -54,9 +56,9 @@ fn a_part_of_a_list_is_read_from_as_few_buckets_as_have_enough() {
             limit,
         };
         let buckets: Vec<&str> = places.iter().rev().map(|(it, _)| it.as_str()).collect();
-        over(4_000, answered, async |link, asked| {
+        over(4_000, answered, async |link, peer| {
             let found = link.part(&part, &buckets).await.unwrap();
-            let asked = asked.take();
+            let asked = peer.take();
             let flights = asked.split('|').map(|it| it.split_whitespace().count());
             let flights: Vec<usize> = flights.filter(|count| *count > 0).collect();
             (found, flights)
@@ -70,4 +72,36 @@ fn a_part_of_a_list_is_read_from_as_few_buckets_as_have_enough() {
     assert_eq!(read(4, 4), (keys(72..=75), vec![8]));
     assert_eq!(read(4, 5), (keys(71..=75), vec![8, 64]));
     assert_eq!(read(0, u32::MAX), (keys(0..=79), vec![8, 64, 8]));
+}
+
+#[test]
+fn entries_of_a_list_are_guessed_from_the_last_look() {
+    let tree = Tree::new("/a/b");
+    let bucket = tree.bucket("x", 0);
+    let of_bucket = format!("8{bucket}");
+    let names = ["k", "m"].map(|key| {
+        let place = tree.place("x", 0, key);
+        place.rsplit_once('/').unwrap().1.to_owned()
+    });
+    let buckets = [bucket.rsplit_once('/').unwrap().1.to_owned()];
+    let answered = move |what: &str| match what {
+        "5/a/b/now" => (0, stat(1)),
+        "4/a/b" => (0, node("id")),
+        "8/a/b/l/x" => (0, texts(&buckets)),
+        "4/a/b/e/k" | "4/a/b/e/m" => (0, node(r#"{"version":"1","fields":{}}"#)),
+        what if what == of_bucket => (0, texts(&names)),
+        other => panic!("{other}"),
+    };
+    over(4_000, answered, async |link, peer| {
+        let mut look = async || {
+            let seen = link.look(&[whole("x".into())], None).await.unwrap();
+            assert!(seen.entries.keys().eq(["k", "m"]));
+            peer.take()
+        };
+        let head = "5/a/b/now 4/a/b 8/a/b/l/x";
+        let entries = "4/a/b/e/k 4/a/b/e/m";
+        let first = format!("{head} | 8{bucket} | {entries} |");
+        assert_eq!(look().await, first);
+        assert_eq!(look().await, format!("{head} {entries} | 8{bucket} |"));
+    });
 }

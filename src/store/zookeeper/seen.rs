@@ -61,10 +61,10 @@ fn time_of(stat: &Stat, id: &str) -> StoreTime {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
 
-    pub(in crate::store::zookeeper) fn stat(changed: i64, at_ms: i64) -> Stat {
+    fn stat(changed: i64, at_ms: i64) -> Stat {
         Stat {
             created: 1,
             changed,
