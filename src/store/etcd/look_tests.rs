@@ -95,6 +95,37 @@ fn entries_of_a_list_are_guessed_from_the_last_look() {
     });
 }
 
+/// A store that is new.
+#[test]
+fn an_epoch_is_written_before_a_look_is_certain() {
+    let has_begun = AtomicBool::new(false);
+    let answer = move |method: &str, request: &[u8]| match method {
+        "Txn" if TxnRequest::decode(request).unwrap().compare.is_empty() => {
+            match has_begun.load(Ordering::Relaxed) {
+                true => all_found(request),
+                false => done(7, vec![RangeResponse::default(); 3]),
+            }
+        }
+        "Txn" => {
+            has_begun.store(true, Ordering::Relaxed);
+            done(8, Vec::new())
+        }
+        _ => beside(method),
+    };
+    over(answer, async |link, peer| {
+        assert_eq!(listed(link).await, ["a", "b"]);
+        let begins = peer.of::<TxnRequest>("Txn").remove(1);
+        // Of two clients one begins.
+        assert_eq!(begins.compare, [is_at(b"p/epoch".to_vec(), 0)]);
+        let put = |it: &RequestOp| match &it.request {
+            Some(Request::Put(put)) => put.key.clone(),
+            other => panic!("{other:?}"),
+        };
+        let keys: Vec<Vec<u8>> = begins.success.iter().map(put).collect();
+        assert_eq!(keys, [b"p/epoch", &b"p/last"[..]]);
+    });
+}
+
 /// Another client compacts the revision of a look before its second flight.
 #[test]
 fn a_look_at_a_revision_that_is_compacted_starts_over() {

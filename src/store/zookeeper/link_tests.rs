@@ -48,7 +48,9 @@ fn a_connection_lives_until_its_server_is_gone() {
     let answered = |_: &str| (0, Vec::new());
     over(60_000, answered, async |link, peer| {
         assert!(link.is_alive().await);
+        assert!(link.drain().await);
         peer.end().await;
         assert!(!link.is_alive().await);
+        assert!(!link.drain().await);
     });
 }

@@ -1,5 +1,7 @@
 //! What a look makes of the answers of a server in this process.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use super::super::test_peer::{code_of, node, over, stat, texts};
 use super::super::tree::Tree;
 use super::*;
@@ -72,6 +74,27 @@ fn a_part_of_a_list_is_read_from_as_few_buckets_as_have_enough() {
     assert_eq!(read(4, 4), (keys(72..=75), vec![8]));
     assert_eq!(read(4, 5), (keys(71..=75), vec![8, 64]));
     assert_eq!(read(0, u32::MAX), (keys(0..=79), vec![8, 64, 8]));
+}
+
+#[test]
+fn a_store_that_is_new_is_made_before_a_look_is_certain() {
+    let is_made = AtomicBool::new(false);
+    let answered = move |what: &str| {
+        is_made.fetch_or(what == "1/a/b", Ordering::Relaxed);
+        match what {
+            _ if !is_made.load(Ordering::Relaxed) => (code::NO_NODE, Vec::new()),
+            "5/a/b/now" => (0, stat(1)),
+            "4/a/b" => (0, node("id")),
+            _ => (0, Vec::new()),
+        }
+    };
+    over(4_000, answered, async |link, peer| {
+        let seen = link.look(&[], None).await.unwrap();
+        assert_eq!(seen.more.id, "id");
+        let look = "5/a/b/now 4/a/b |";
+        let made = "1/a 1/a/b 1/a/b/e 1/a/b/l 1/a/b/rel 1/a/b/now |";
+        assert_eq!(peer.take(), format!("{look} {made} {look}"));
+    });
 }
 
 #[test]
