@@ -50,23 +50,7 @@ impl Plan {
                 ..TxnRequest::default()
             });
         }
-        let revision = |key: &String| seen.entries.get(key).map_or(0, |read| read.revision);
-        // An entry that is gone, or was removed ahead, is as it should be.
-        let mut touched = commit.touched();
-        let last: BTreeSet<&Vec<u8>> = removes.iter().collect();
-        let stays = |key: &String| {
-            commit.compare.iter().any(|(it, _)| it == key)
-                || commit.puts.iter().any(|it| it.key == *key)
-        };
-        touched.retain(|key| stays(key) || last.contains(&keys.of_entry(key)));
-        let mut compare: Vec<Compare> = touched
-            .into_iter()
-            .map(|key| is_at(keys.of_entry(key), revision(key)))
-            .collect();
-        compare.push(is_at(keys.own("epoch"), seen.more.revision));
-        // A clock that a test sets does not count in seconds since an election.
-        let until = commit.until.as_ref().filter(|_| seen.more.step_ms > 0);
-        compare.extend(until.map(|until| not_after(keys, until)));
+        let compare = compare(keys, commit, seen, &removes);
         let mut success: Vec<RequestOp> = writes
             .sets
             .into_iter()
@@ -98,6 +82,28 @@ impl Plan {
             after: writes.entries,
         }
     }
+}
+
+/// What a commit goes by. `removes`: the keys that its last transaction removes.
+fn compare(keys: &Keys, commit: &Commit, seen: &Seen, removes: &[Vec<u8>]) -> Vec<Compare> {
+    let revision = |key: &String| seen.entries.get(key).map_or(0, |read| read.revision);
+    // An entry that is gone, or was removed ahead, is as it should be.
+    let mut touched = commit.touched();
+    let last: BTreeSet<&Vec<u8>> = removes.iter().collect();
+    let stays = |key: &String| {
+        commit.compare.iter().any(|(it, _)| it == key)
+            || commit.puts.iter().any(|it| it.key == *key)
+    };
+    touched.retain(|key| stays(key) || last.contains(&keys.of_entry(key)));
+    let mut compare: Vec<Compare> = touched
+        .into_iter()
+        .map(|key| is_at(keys.of_entry(key), revision(key)))
+        .collect();
+    compare.push(is_at(keys.own("epoch"), seen.more.revision));
+    // A clock that a test sets does not count in seconds since an election.
+    let until = commit.until.as_ref().filter(|_| seen.more.step_ms > 0);
+    compare.extend(until.map(|until| not_after(keys, until)));
+    compare
 }
 
 /// Refuses a write that arrives so late that another client has noted a later time than it may have.
