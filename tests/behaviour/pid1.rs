@@ -58,7 +58,7 @@ fn sleeping(number: &str) -> i32 {
 fn its_exit_status_is_the_jobs() {
     for (script, code) in [("exit 0", 0), ("exit 7", 7), ("kill -KILL $$", 137)] {
         let store = Store::new();
-        let ended = store.free_run("node-a").script(script).as_pid_1().end();
+        let ended = store.free_run("node-a").script(script).with_pid_1().end();
         assert_eq!(ended.with_code(code).other_messages(), [""; 0]);
     }
 }
@@ -68,7 +68,7 @@ fn it_passes_a_term_on_and_ends_the_job_in_its_grace() {
     let store = Store::new();
     let script = "trap 'echo asked >> log; exit 9' TERM; echo begin job $$ >> log; \
                   while :; do sleep 0.01; done";
-    let run = store.free_run("node-a").script(script).as_pid_1().start();
+    let run = store.free_run("node-a").script(script).with_pid_1().start();
     store.until_begun("job");
     signal(supervisor(&run), Signal::SIGTERM);
     run.end().with_code(9);
@@ -77,7 +77,7 @@ fn it_passes_a_term_on_and_ends_the_job_in_its_grace() {
     let store = Store::new();
     let script = "trap '' TERM; echo begin job $$ >> log; while :; do sleep 0.01; done";
     let line = store.free_run("node-a").with(&["--kill-grace=300ms"]);
-    let run = line.script(script).as_pid_1().start();
+    let run = line.script(script).with_pid_1().start();
     store.until_begun("job");
     signal(supervisor(&run), Signal::SIGTERM);
     run.end().with_code(137);
@@ -88,7 +88,7 @@ fn it_passes_a_term_on_and_ends_the_job_in_its_grace() {
 fn a_job_that_dies_of_the_interrupt_gives_130() {
     // Process 1 can't die of a signal of its own.
     let store = Store::new();
-    let line = store.free_run("node-a").as_pid_1();
+    let line = store.free_run("node-a").with_pid_1();
     let run = line.under(&["env", "--default-signal"]).start();
     store.until_begun("node-a");
     signal(only_child(run.pid()), Signal::SIGINT);
@@ -98,7 +98,7 @@ fn a_job_that_dies_of_the_interrupt_gives_130() {
 #[test]
 fn all_zombies_are_reaped_and_strangers_are_left_alone() {
     let store = Store::new();
-    let run = store.free_run("node-a").as_pid_1().start();
+    let run = store.free_run("node-a").with_pid_1().start();
     store.until_begun("node-a");
     let init = supervisor(&run);
     inside(init, store.path(), "(sleep 300.8 & sleep 300.7 &)");
@@ -120,7 +120,7 @@ fn without_its_guard_it_tells_the_jobs_orphans_from_strangers() {
     let store = Store::new();
     let script = "(setsid env -i sleep 300.6 &); echo begin job $$ >> log; exec sleep 300";
     let line = store.free_run("node-a").hasty().with(&["-v"]);
-    let run = line.script(script).as_pid_1().start();
+    let run = line.script(script).with_pid_1().start();
     store.until_begun("job");
     let init = supervisor(&run);
     let orphan = sleeping("300.6");

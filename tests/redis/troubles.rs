@@ -54,7 +54,7 @@ fn a_stop_of_process_1_during_its_first_look_is_not_lost() {
     let site = settled(server, &format!("redis://127.0.0.1:{}", proxy.port));
     proxy.keep_answers(true);
     let before = proxy.accepted();
-    let run = site.short("a").as_pid_1().start();
+    let run = site.short("a").with_pid_1().start();
     until("it looks", || match proxy.accepted() > before {
         true => Ok(()),
         false => Err(run.stderr()),

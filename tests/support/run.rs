@@ -146,7 +146,7 @@ impl Line {
 
     /// As the first process of a pid namespace.
     #[allow(dead_code)] // not every program of tests has use for it
-    pub(crate) fn as_pid_1(self) -> Self {
+    pub(crate) fn with_pid_1(self) -> Self {
         self.under(&new_pid_namespace(&["--mount-proc"]))
     }
 
