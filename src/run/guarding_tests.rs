@@ -209,6 +209,25 @@ fn a_stopped_guard_is_continued() {
     assert_eq!(stopped.wait().unwrap().code(), Some(3));
 }
 
+/// It may be ending hundreds of processes, and better than its supervisor could.
+#[test]
+fn a_guard_that_has_run_since_it_was_asked_and_continued_has_answered() {
+    let mut busy = Command::new("sh")
+        .args(["-c", "while :; do :; done"])
+        .spawn()
+        .unwrap();
+    let pid = i32::try_from(busy.id()).unwrap();
+    let (mut guarding, _guard) = played(pid);
+    guarding.start(None, Vec::new());
+    guarding.end(false, ms(9));
+    guarding.continue_guard();
+    while !guarding.has_answered().unwrap() {
+        thread::yield_now();
+    }
+    busy.kill().unwrap();
+    busy.wait().unwrap();
+}
+
 #[test]
 fn the_end_of_a_run_waits_for_the_end_of_its_guard() {
     let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
