@@ -1,15 +1,11 @@
 //! Servers that refuse or do not answer: a clear line, the right exit code, and jobs that end in
 //! time.
 
+use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
-use crate::proxy::Proxy;
 use crate::server::Server;
 use crate::site::Site;
 use crate::support::{signal, until};
@@ -49,49 +45,21 @@ fn a_short_freeze_is_outlasted() {
 /// Process 1 loses a signal that it does not expect.
 #[test]
 fn a_stop_of_process_1_during_its_first_look_is_not_lost() {
-    let server = Server::shared();
-    let proxy = Proxy::to(server.port());
-    let site = settled(server, &format!("redis://127.0.0.1:{}", proxy.port));
-    proxy.keep_answers(true);
-    let before = proxy.accepted();
+    let server = Server::start(&[]);
+    let site = settled(&server, &server.url());
+    server.freeze();
     let run = site.short("a").with_pid_1().start();
-    until("it looks", || match proxy.accepted() > before {
-        true => Ok(()),
-        false => Err(run.stderr()),
+    let supervisor = run.guard();
+    until("it looks", || {
+        let fds = fs::read_dir(format!("/proc/{supervisor}/fd")).map_err(|it| it.to_string())?;
+        let targets = fds.filter_map(|fd| fs::read_link(fd.ok()?.path()).ok());
+        let mut names = targets.map(|it| it.display().to_string());
+        let is_connected = names.any(|it| it.starts_with("socket:"));
+        is_connected.then_some(()).ok_or_else(|| run.stderr())
     });
-    signal(run.guard(), Signal::SIGTERM);
-    proxy.keep_answers(false);
+    signal(supervisor, Signal::SIGTERM);
+    server.thaw();
     run.end().with_code(143);
-}
-
-/// The exit code says what the message has said.
-#[test]
-fn a_stop_while_a_refusal_is_recorded_changes_nothing() {
-    let server = Server::shared();
-    // The answer after that with the row is the record's.
-    let (is_held, has_looked) = (Arc::new(AtomicBool::new(false)), AtomicBool::new(false));
-    let shared = Arc::clone(&is_held);
-    let proxy = Proxy::changing(server.port(), move |answer| {
-        while has_looked.load(Ordering::SeqCst) && shared.load(Ordering::SeqCst) {
-            thread::sleep(Duration::from_millis(1));
-        }
-        let is_look = answer.windows(7).any(|it| it == b"running");
-        has_looked.fetch_or(is_look, Ordering::SeqCst);
-        true
-    });
-    let site = settled(server, &format!("redis://127.0.0.1:{}", proxy.port));
-    let prefix = site.url.rsplit_once('?').unwrap().1;
-    let other = Site::new(format!("{}?{prefix}", server.url()));
-    let holder = other.run("a").start();
-    other.store.until_begun("a");
-    is_held.store(true, Ordering::SeqCst);
-    let refused = site.short("b").start();
-    refused.until_says("is held by");
-    refused.signal(Signal::SIGTERM);
-    is_held.store(false, Ordering::SeqCst);
-    refused.end().with_code(75);
-    other.store.go(0);
-    holder.end().with_code(0);
 }
 
 /// The name of the host is looked up on a thread, so that the first look is made there too.
@@ -235,8 +203,8 @@ fn a_server_that_cannot_write_its_data_refuses_and_ends_the_run_in_time() {
     let site = settled(&server, &server.url());
     let holder = site.run("a").hasty().start();
     site.store.until_begun("a");
-    let closed = std::fs::Permissions::from_mode(0o555);
-    std::fs::set_permissions(server.folder(), closed).unwrap();
+    let closed = fs::Permissions::from_mode(0o555);
+    fs::set_permissions(server.folder(), closed).unwrap();
     server.wait_until("a failed save", || {
         let _ = server.try_cli(&["BGSAVE"]);
         server
