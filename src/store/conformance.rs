@@ -8,7 +8,7 @@ mod fixtures;
 mod groups;
 mod incarnation;
 mod keys;
-mod memory_kv;
+pub(crate) mod memory_kv;
 mod queue;
 mod records;
 mod refusals;
@@ -52,7 +52,7 @@ use super::zookeeper::settings::Settings as ZkSettings;
 use super::zookeeper::test_server::Cluster as ZkCluster;
 use super::{ActQuery, Advanced, Retention, RunQuery, Store, history};
 use crate::token::operator::{Act, Effect, perform};
-use crate::token::record::fixture::{run_of, unheld_run};
+use crate::token::record::fixture::{SUCCESS, run_of, unheld_run};
 use crate::token::swap::{creation, grant, heartbeat, release};
 use crate::token::{
     About, ActRecord, Actor, Claim, ClientId, ClockEpoch, Doubt, Fence, GrantKind, GroupName,
@@ -250,14 +250,6 @@ fn grant_to(store: &mut dyn Store, claim: &Claim, n: u64) -> Row {
     done(store.swap(&swap).unwrap());
     row(store, claim.group.as_str())
 }
-
-const SUCCESS: RunEnd = RunEnd {
-    outcome: Outcome::Succeeded,
-    exit_code: Some(0),
-    signal: None,
-    revoked: false,
-    reason: None,
-};
 
 fn ten_seconds_from(fixture: &dyn Fixture) -> Until {
     fixture.now().until(Duration::from_secs(10))

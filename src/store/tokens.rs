@@ -129,6 +129,16 @@ pub fn check_reader(row: &Row) -> Result<(), StoreError> {
 #[derive(Debug, Clone)]
 pub struct Notifier(pub Arc<OwnedFd>);
 
+#[cfg(test)]
+impl Notifier {
+    /// True if it signals within this time.
+    pub(crate) fn signals_within(&self, limit: std::time::Duration) -> bool {
+        use std::os::fd::AsFd as _;
+        let sources = crate::sys::poll::Sources::new().and((), self.0.as_fd());
+        sources.wait(Some(limit)).unwrap().has(&())
+    }
+}
+
 /// Keeps queues, and notifies waiters when the token may have become free.
 pub trait Queue {
     /// Adds a session at the end of the queue, or renews the heartbeat of one that is in it, which

@@ -326,6 +326,15 @@ impl ActRecord {
 pub(crate) mod fixture {
     use super::*;
 
+    /// The end of a run that has succeeded.
+    pub(crate) const SUCCESS: RunEnd = RunEnd {
+        outcome: Outcome::Succeeded,
+        exit_code: Some(0),
+        signal: None,
+        revoked: false,
+        reason: None,
+    };
+
     /// The record of the run that holds the token of this row.
     pub(crate) fn run_of(row: &Row) -> RunRecord {
         RunRecord::of(row).unwrap()
@@ -359,13 +368,7 @@ pub(crate) mod fixture {
             moved_on: false,
             other: Others::new(),
         }
-        .ended(RunEnd {
-            outcome: Outcome::Succeeded,
-            exit_code: Some(0),
-            signal: None,
-            revoked: false,
-            reason: None,
-        })
+        .ended(SUCCESS)
     }
 
     /// The act with this word on the group `g`, which forgets a key.

@@ -22,13 +22,13 @@ struct Inner {
 
 /// A map in memory. Clones share it, and its clock.
 #[derive(Debug, Clone)]
-pub(super) struct MemoryKv {
+pub(crate) struct MemoryKv {
     inner: Arc<Mutex<Inner>>,
 }
 
 impl MemoryKv {
     /// An empty map, at this time.
-    pub(super) fn new(clock: StoreTime) -> Self {
+    pub(crate) fn new(clock: StoreTime) -> Self {
         Self {
             inner: Arc::new(Mutex::new(Inner {
                 entries: BTreeMap::new(),
@@ -51,12 +51,12 @@ impl MemoryKv {
     }
 
     /// The store's time.
-    pub(super) fn now(&self) -> StoreTime {
+    pub(crate) fn now(&self) -> StoreTime {
         self.inner().clock.clone()
     }
 
     /// Sets the clock: another time, another clock epoch.
-    pub(super) fn set_clock(&self, to: StoreTime) {
+    pub(crate) fn set_clock(&self, to: StoreTime) {
         self.inner().clock = to;
     }
 }

@@ -1,12 +1,10 @@
 //! The queue: the waiters and their order.
 
-use std::os::fd::AsFd;
 use std::thread;
 use std::time::Duration;
 
 use super::{Fixture, SUCCESS, claim, done, grant_to, row, run_of, ten_seconds_from, version};
-use crate::store::{Notifier, Reading, Store};
-use crate::sys::poll::Sources;
+use crate::store::{Reading, Store};
 use crate::token::queue::{FORGOTTEN, LIVES};
 use crate::token::swap::{grant, release};
 use crate::token::{
@@ -167,16 +165,12 @@ pub(super) fn a_look_clears_a_notification(fixture: &dyn Fixture) {
     done(holder.swap(&release(&row, run, version(2), limit)).unwrap());
     // A store of a file notifies of its writers' ends.
     drop(holder);
-    let is_notified = |notifier: &Notifier, limit| {
-        let sources = Sources::new().and((), notifier.0.as_fd());
-        sources.wait(Some(limit)).unwrap().has(&())
-    };
-    assert!(is_notified(&notifier, Duration::from_secs(10)));
+    assert!(notifier.signals_within(Duration::from_secs(10)));
     // Of several servers each announces it, one after the other.
     let is_quiet = |_| {
         waiting.read(&group("g")).unwrap();
         let notifier = waiting.notifier().unwrap_or(notifier.clone());
-        !is_notified(&notifier, Duration::ZERO)
+        !notifier.signals_within(Duration::ZERO)
     };
     assert!((0..SERVERS).any(is_quiet));
 }

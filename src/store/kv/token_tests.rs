@@ -4,14 +4,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::*;
 use crate::store::Queue as _;
+use crate::store::conformance::memory_kv::MemoryKv;
 use crate::store::conformance::{claim, version};
-use crate::store::kv::{Kv, Server};
-use crate::token::record::fixture::run_of;
+use crate::store::kv::Kv;
+use crate::token::record::fixture::{SUCCESS, run_of};
 use crate::token::swap::{creation, grant, heartbeat, release};
-use crate::token::{
-    ClockEpoch, Fence, GrantKind, Incarnation, Outcome as RunOutcome, RunEnd, Served, Stamp,
-    StoreTime, Waiter, WallTime,
-};
+use crate::token::{ClockEpoch, Fence, GrantKind, Stamp, StoreTime, Waiter, WallTime};
 
 const STEP: Duration = Duration::from_secs(2);
 
@@ -25,29 +23,30 @@ pub(in crate::store::kv) fn time(tick_ms: i64) -> StoreTime {
     }
 }
 
-struct Inner {
-    now: StoreTime,
-    entries: BTreeMap<String, Entry>,
+/// What was asked of [`Stepping`].
+#[derive(Default)]
+struct Asked {
     looks: usize,
     commits: Vec<Commit>,
 }
 
-/// Entries in memory, by a clock that counts in steps. Each part of a list has all of them.
+/// Entries in memory, by a clock that counts in steps.
 #[derive(Clone)]
-struct Small(Arc<Mutex<Inner>>);
+struct Stepping {
+    memory: MemoryKv,
+    asked: Arc<Mutex<Asked>>,
+}
 
-impl Small {
+impl Stepping {
     fn new() -> Self {
-        Self(Arc::new(Mutex::new(Inner {
-            now: time(1_000),
-            entries: BTreeMap::new(),
-            looks: 0,
-            commits: Vec::new(),
-        })))
+        Self {
+            memory: MemoryKv::new(time(1_000)),
+            asked: Arc::default(),
+        }
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn asked(&self) -> MutexGuard<'_, Asked> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn store(&self) -> KvStore {
@@ -56,44 +55,19 @@ impl Small {
 
     /// The last commit, of this many.
     fn commit_of(&self, count: usize) -> Commit {
-        let inner = self.inner();
-        assert_eq!(inner.commits.len(), count);
-        inner.commits[count - 1].clone()
+        let asked = self.asked();
+        assert_eq!(asked.commits.len(), count);
+        asked.commits[count - 1].clone()
     }
 }
 
-impl Inner {
-    fn found(&self, asked: &[Ask]) -> Found {
-        let is_asked = |key: &String| {
-            let mut asked = asked.iter();
-            asked.any(|ask| match ask {
-                Ask::One(one) => one == key,
-                Ask::Part(_) => true,
-            })
-        };
-        let entries = self.entries.iter().filter(|(key, _)| is_asked(key));
-        let entries = entries.map(|(key, entry)| (key.clone(), entry.clone()));
-        Found {
-            entries: entries.collect(),
-            now: self.now.clone(),
-            server: Server {
-                incarnation: Some(Incarnation("i".into())),
-                durable: true,
-                unnoted: Served::NOTHING,
-                lag: Duration::ZERO,
-            },
-            refuses: None,
-        }
-    }
-}
-
-impl Kv for Small {
-    fn name(&self) -> &'static str {
-        "small"
+impl Kv for Stepping {
+    fn name(&self) -> &str {
+        self.memory.name()
     }
 
     fn has_ticks(&self) -> bool {
-        true
+        self.memory.has_ticks()
     }
 
     fn step(&self) -> Duration {
@@ -101,43 +75,27 @@ impl Kv for Small {
     }
 
     fn get(&mut self, asked: &[Ask]) -> Result<Found, StoreError> {
-        let mut inner = self.inner();
-        inner.looks += 1;
-        Ok(inner.found(asked))
+        self.asked().looks += 1;
+        self.memory.get(asked)
     }
 
     fn commit(&mut self, commit: &Commit) -> Result<Committed, StoreError> {
-        let mut inner = self.inner();
-        inner.commits.push(commit.clone());
-        let version = |key: &str| Some(inner.entries.get(key)?.version.as_str());
-        let outcome = commit.outcome(version, &inner.now);
-        let puts = commit.puts.iter().filter(|_| outcome == Outcome::Done);
-        for put in puts {
-            let number = i64::try_from(inner.entries.len()).unwrap();
-            let entry = Entry {
-                version: put.version.clone(),
-                stamp: inner.now.clone(),
-                number,
-                fields: put.fields.clone(),
-            };
-            inner.entries.insert(put.key.clone(), entry);
-        }
-        let found = inner.found(&commit.then);
-        Ok(Committed { outcome, found })
+        self.asked().commits.push(commit.clone());
+        self.memory.commit(commit)
     }
 }
 
 /// An observation never ends early: the note may have been written up to a step after its time.
 #[test]
 fn a_note_by_a_clock_in_steps_was_seen_as_late_as_it_may_have_been() {
-    let small = Small::new();
-    let mut store = small.store();
+    let kv = Stepping::new();
+    let mut store = kv.store();
     store.init(STEP).unwrap();
     let mut seen_at = |tick_ms, epoch: &str| {
-        small.inner().now = StoreTime {
+        kv.memory.set_clock(StoreTime {
             epoch: ClockEpoch(epoch.into()),
             ..time(tick_ms)
-        };
+        });
         let reading = store.read(&claim("g", "a", "s").group).unwrap();
         reading.memory.note.unwrap().first_seen.tick_ms
     };
@@ -150,10 +108,10 @@ fn a_note_by_a_clock_in_steps_was_seen_as_late_as_it_may_have_been() {
 
 #[test]
 fn a_store_is_noted_to_be_new_once() {
-    let small = Small::new();
+    let kv = Stepping::new();
     for _ in 0..2 {
-        small.store().init(STEP).unwrap();
-        let noted = small.commit_of(1);
+        kv.store().init(STEP).unwrap();
+        let noted = kv.commit_of(1);
         assert_eq!(noted.compare, [(INCARNATION.to_owned(), None)]);
         assert_eq!(noted.until, Some(time(1_000).until(STEP)));
     }
@@ -162,12 +120,12 @@ fn a_store_is_noted_to_be_new_once() {
 /// A server that may lose tokens grants none, and takes every other commit. Waiters look again only where they may win.
 #[test]
 fn a_commit_says_whether_it_grants_and_whom_it_concerns() {
-    let small = Small::new();
-    let mut store = small.store();
+    let kv = Stepping::new();
+    let mut store = kv.store();
     let (now, me) = (time(1_000), claim("g", "a", "s"));
     let mut commit_after = |swap: &Swap, count| {
         assert!(matches!(store.swap(swap).unwrap(), Swapped::Done(_)));
-        let commit = small.commit_of(count);
+        let commit = kv.commit_of(count);
         let row = store.read(&me.group).unwrap().row.unwrap();
         (commit.grants, commit.announces.is_some(), commit.fence, row)
     };
@@ -181,14 +139,7 @@ fn a_commit_says_whether_it_grants_and_whom_it_concerns() {
     let beat = heartbeat(&granted.3, version(3), now.until(STEP));
     let beaten = commit_after(&beat, 3);
     assert_eq!((beaten.0, beaten.1), (false, false));
-    let end = RunEnd {
-        outcome: RunOutcome::Succeeded,
-        exit_code: Some(0),
-        signal: None,
-        revoked: false,
-        reason: None,
-    };
-    let run = run_of(&beaten.3).ended(end);
+    let run = run_of(&beaten.3).ended(SUCCESS);
     let released = release(&beaten.3, run, version(4), now.until(STEP));
     let released = commit_after(&released, 4);
     assert_eq!((released.0, released.1), (false, true));
@@ -197,18 +148,18 @@ fn a_commit_says_whether_it_grants_and_whom_it_concerns() {
 /// Only a run's record may be what has changed.
 #[test]
 fn a_swap_without_a_run_conflicts_without_another_look() {
-    let small = Small::new();
+    let kv = Stepping::new();
     let mut swap = creation(&claim("g", "a", "s"), &time(1_000), version(1));
     swap.from = Some(version(9));
-    assert_eq!(small.store().swap(&swap).unwrap(), Swapped::Conflict);
-    assert_eq!(small.inner().looks, 0);
+    assert_eq!(kv.store().swap(&swap).unwrap(), Swapped::Conflict);
+    assert_eq!(kv.asked().looks, 0);
 }
 
 /// The keys have another order than the names: `:` is escaped.
 #[test]
 fn groups_are_listed_by_name_and_their_waiters_by_arrival() {
-    let small = Small::new();
-    let mut store = small.store();
+    let kv = Stepping::new();
+    let mut store = kv.store();
     let now = time(1_000);
     for (n, group) in ["a:", "a+"].into_iter().enumerate() {
         let me = claim(group, "a", "s");

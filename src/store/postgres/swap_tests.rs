@@ -1,6 +1,5 @@
 //! Tests that need a real server: locks, durability, its own clock, its own tables.
 
-use std::os::fd::AsFd as _;
 use std::time::Duration;
 
 use ::postgres::{Client, NoTls};
@@ -10,13 +9,12 @@ use super::{PostgresStore, settings};
 use crate::store::conformance::acts::act_on;
 use crate::store::conformance::{claim, version};
 use crate::store::{Marks, Queue, Reading, Records, Tokens, Trouble};
-use crate::sys::poll::Sources;
 use crate::token::operator::Act;
-use crate::token::record::fixture::run_of;
+use crate::token::record::fixture::{SUCCESS, run_of};
 use crate::token::swap::{grant, heartbeat, release};
 use crate::token::{
-    ClockEpoch, Fence, GrantKind, GroupName, Outcome, ResourceName, Row, RunEnd, RunRecord,
-    SessionId, StoreTime, Swap, Swapped, Waiter,
+    ClockEpoch, Fence, GrantKind, GroupName, ResourceName, Row, RunRecord, SessionId, StoreTime,
+    Swap, Swapped, Waiter,
 };
 
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -166,13 +164,6 @@ fn an_answered_write_is_on_the_disk_even_where_other_commits_are_not() {
         database.sql("SELECT pg_logical_emit_message(false, 'test', 'x')");
         assert_eq!(database.sql(written), "f");
     };
-    let end = RunEnd {
-        outcome: Outcome::Succeeded,
-        exit_code: Some(0),
-        signal: None,
-        revoked: false,
-        reason: None,
-    };
     let mut numbers = 1..;
     let mut next = || version(numbers.next().unwrap());
     for (n, has_key) in [(1, false), (2, true), (3, false), (4, true)] {
@@ -190,7 +181,7 @@ fn an_answered_write_is_on_the_disk_even_where_other_commits_are_not() {
         held.version = beat.version();
         let run = RunRecord {
             once_key: claim.about.once_key.clone(),
-            ..run_of(&held).ended(end.clone())
+            ..run_of(&held).ended(SUCCESS)
         };
         if n <= 2 {
             let over = release(&held, run, next(), now.until(TIMEOUT));
@@ -288,28 +279,20 @@ fn assert_notifies(
     let Swapped::Done(_) = holder.swap(&make(&held, &now)).unwrap() else {
         panic!("the swap should have happened");
     };
-    let sources = Sources::new().and((), notifier.0.as_fd());
-    assert!(sources.wait(Some(TIMEOUT)).unwrap().has(&()), "{what}");
+    assert!(notifier.signals_within(TIMEOUT), "{what}");
     waiter.leave(&held.group, &session).unwrap();
 }
 
 #[test]
 fn the_end_of_a_run_and_each_act_notify_the_waiters() {
     let database = Server::shared().database();
-    let end = RunEnd {
-        outcome: Outcome::Succeeded,
-        exit_code: Some(0),
-        signal: None,
-        revoked: false,
-        reason: None,
-    };
     for (n, once_key) in [(1, None), (2, Some("key".to_owned()))] {
         let what = format!("once: {once_key:?}");
         assert_notifies(&what, &database, n, |held, now| {
             let limit = now.until(TIMEOUT);
             let run = RunRecord {
                 once_key,
-                ..run_of(held).ended(end.clone())
+                ..run_of(held).ended(SUCCESS)
             };
             release(held, run, version(n * 10 + 1), limit)
         });

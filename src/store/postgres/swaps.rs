@@ -163,9 +163,9 @@ mod tests {
     use crate::store::conformance::acts::act_on;
     use crate::store::conformance::{claim, version};
     use crate::token::operator::Act;
-    use crate::token::record::fixture::run_of;
+    use crate::token::record::fixture::{SUCCESS, run_of};
     use crate::token::swap::{creation, grant, heartbeat, release};
-    use crate::token::{ClockEpoch, GrantKind, Outcome, RunEnd, Stamp, WallTime};
+    use crate::token::{ClockEpoch, GrantKind, Stamp, WallTime};
 
     /// A statement touches no more tables than its swap needs.
     #[test]
@@ -192,13 +192,7 @@ mod tests {
         assert_eq!(statement(&taken), sql!("swap_takeover"));
         let beat = heartbeat(&granted.to, version(3), until.clone());
         assert_eq!(statement(&beat), sql!("swap_heartbeat"));
-        let run = run_of(&granted.to).ended(RunEnd {
-            outcome: Outcome::Succeeded,
-            exit_code: Some(0),
-            signal: None,
-            revoked: false,
-            reason: None,
-        });
+        let run = run_of(&granted.to).ended(SUCCESS);
         let ended = release(&granted.to, run, version(4), until);
         assert_eq!(statement(&ended), sql!("swap_release"));
         let (raised, _) = act_on(&made.to, &Act::Raise(None), &now, 5);

@@ -110,9 +110,9 @@ pub fn patiently<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::token::record::fixture::{act, run_of};
+    use crate::token::record::fixture::{SUCCESS, act, run_of};
     use crate::token::rule::tests::fixture::{but, expecting, idle, running, session};
-    use crate::token::{Incarnation, IncarnationNote, Outcome, Row, RunEnd, StoreTime};
+    use crate::token::{Incarnation, IncarnationNote, Row, StoreTime};
 
     fn now() -> StoreTime {
         idle("a").stamped
@@ -142,13 +142,7 @@ mod tests {
             once_key: Some("key".into()),
             ..run_of(row)
         };
-        run.ended(RunEnd {
-            outcome: Outcome::Succeeded,
-            exit_code: Some(0),
-            signal: None,
-            revoked: false,
-            reason: None,
-        })
+        run.ended(SUCCESS)
     }
 
     /// The cells of a row, $3 to $7.

@@ -9,11 +9,11 @@ use rusqlite::Connection;
 use super::SqliteStore;
 use super::test_process::{TestProcess, part, wait_to_be_let_go};
 use crate::store::{Records as _, RunQuery, Tokens as _};
-use crate::token::record::fixture::run_of;
+use crate::token::record::fixture::{SUCCESS, run_of};
 use crate::token::swap::{grant, release};
 use crate::token::{
-    About, Claim, ClientId, GrantKind, GroupName, Outcome, RunEnd, SessionId, Swapped, Timing,
-    Version, Wishes,
+    About, Claim, ClientId, GrantKind, GroupName, Outcome, SessionId, Swapped, Timing, Version,
+    Wishes,
 };
 
 const PROCESSES: usize = 200;
@@ -66,14 +66,12 @@ fn compete(file: &Path) -> Result<(), Box<dyn std::error::Error>> {
         .read(&own.group)?
         .row
         .ok_or("the grant is not there")?;
-    let end = RunEnd {
-        outcome: Outcome::Succeeded,
-        exit_code: Some(0),
-        signal: None,
-        revoked: false,
-        reason: None,
-    };
-    let swapped = store.swap(&release(&held, run_of(&held).ended(end), version(3), hour))?;
+    let swapped = store.swap(&release(
+        &held,
+        run_of(&held).ended(SUCCESS),
+        version(3),
+        hour,
+    ))?;
     if !matches!(swapped, Swapped::Done(_)) {
         return Err(format!("the release of a token of one's own: {swapped:?}").into());
     }

@@ -149,10 +149,10 @@ mod tests {
     use super::*;
     use crate::store::conformance::acts::act_on;
     use crate::store::conformance::{claim, version};
+    use crate::token::GrantKind;
     use crate::token::operator::Act;
-    use crate::token::record::fixture::run_of;
+    use crate::token::record::fixture::{SUCCESS, run_of};
     use crate::token::swap::{grant, heartbeat, release};
-    use crate::token::{GrantKind, Outcome, RunEnd};
 
     /// A power cut may take the last heartbeat, and no record: that commit is synced, and leaves the long log to others.
     #[test]
@@ -176,13 +176,7 @@ mod tests {
         let beat = heartbeat(&row(&mut store), version(3), until.clone());
         assert!(!is_history(&mut store, &beat));
         let held = row(&mut store);
-        let run = run_of(&held).ended(RunEnd {
-            outcome: Outcome::Succeeded,
-            exit_code: Some(0),
-            signal: None,
-            revoked: false,
-            reason: None,
-        });
+        let run = run_of(&held).ended(SUCCESS);
         let end = release(&held, run, version(4), until);
         assert!(is_history(&mut store, &end));
     }
