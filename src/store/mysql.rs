@@ -31,6 +31,10 @@ mod swaps;
 mod wire;
 
 #[cfg(test)]
+mod played;
+#[cfg(test)]
+mod swap_tests;
+#[cfg(test)]
 // Shared with the integration tests, which use more of it.
 #[allow(dead_code)]
 pub(crate) mod test_server;

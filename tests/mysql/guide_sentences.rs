@@ -98,6 +98,7 @@ fn a_job_for_whose_token_no_run_waits_keeps_no_connection() {
     site.store.go(0);
     held.end().with_code(0);
     site.store.until_begun("b");
+    wait_for(&|found| found == 0);
     site.store.go(0);
     waiting.end().with_code(0);
 }

@@ -114,9 +114,11 @@ mod tests {
 
     use super::*;
     use crate::store::conformance::{claim, version};
+    use crate::store::mysql::played::{self, Played, flag};
     use crate::store::mysql::settings;
     use crate::store::mysql::test_server::{Database, Kind, Server};
     use crate::store::{Reading, Tokens as _};
+    use crate::token::rule::tests::fixture::epoch;
     use crate::token::swap::grant;
     use crate::token::{GrantKind, GroupName, Swap};
 
@@ -148,6 +150,34 @@ mod tests {
         let next = memory.next_note(now, || version(n)).unwrap();
         let swapped = store.note(&memory.swap(next, now, TIMEOUT)).unwrap();
         assert!(matches!(swapped, Swapped::Done(_)), "{swapped:?}");
+    }
+
+    /// A server that has synced since its note, and does not now, may lose what it has promised; and so may one that did not
+    /// then.
+    #[test]
+    fn commits_are_durable_if_the_note_of_this_clock_says_so_or_without_one_the_server() {
+        let server = Played::start();
+        let mut store = server.store();
+        let mut looked = |note: &IncarnationNote, flushes| {
+            server.says("read", played::read(None, note, flushes));
+            (read(&mut store).memory.durable, server.asked())
+        };
+        let incarnation = Incarnation("server_made".into());
+        let note = |durable| {
+            IncarnationNote::of_new(incarnation.clone(), durable, &played::now(), version(1))
+        };
+        assert_eq!(looked(&note(true), true), (true, "open read".into()));
+        assert_eq!(looked(&note(false), true), (false, "read".into()));
+        assert_eq!(looked(&note(true), false), (false, "read".into()));
+        let of_another = IncarnationNote {
+            epoch: epoch("another"),
+            ..note(true)
+        };
+        for durable in [true, false] {
+            server.says("durable", flag(durable));
+            let asked = "read durable".into();
+            assert_eq!(looked(&of_another, true), (durable, asked));
+        }
     }
 
     /// Tables that are made again between the look and the grant have the versions that were read.

@@ -175,6 +175,15 @@ impl Session {
         });
         received.ok().flatten()
     }
+
+    /// Ends another connection.
+    pub(super) fn end_aside(&mut self, limit: Duration, mut link: Link) {
+        // What can't be sent at once is the server's to find out.
+        let _ = self.run(limit, async |_, deadline| {
+            let quitting = deadline.bound(Activity::Asking, link.wire.quit());
+            Ok(quitting.await?)
+        });
+    }
 }
 
 /// The number of the server's error.

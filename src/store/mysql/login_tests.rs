@@ -1,43 +1,22 @@
 use std::time::Duration;
 
-use mysql_common::constants::StatusFlags;
-use mysql_common::proto::MySerialize as _;
 use proptest::prelude::*;
 use tokio::io::AsyncWriteExt as _;
 
 use super::*;
 use crate::mutated::mutated;
+use crate::store::mysql::played::{OK, greeting_of_one_that};
 use crate::store::net::host::{Secret, Servers};
+use crate::store::net::session::event_loop;
 use crate::store::net::tls::Tls;
 
 /// The challenge of each greeting.
 const NONCE: &[u8] = &[1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2];
 
-const OK: &[u8] = &[0, 0, 0, 2, 0, 0, 0];
 const DENIED: &[u8] = b"\xff\x15\x04#28000no";
 
 fn any_greeting() -> Vec<u8> {
     greeting_of_one_that(Can::CLIENT_PROTOCOL_41)
-}
-
-/// The greeting of a server that can do this besides.
-fn greeting_of_one_that(can: Can) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let plugin = Some(&b"caching_sha2_password"[..]);
-    let can = can | Can::CLIENT_PLUGIN_AUTH | Can::CLIENT_SECURE_CONNECTION;
-    HandshakePacket::new(
-        10,
-        &b"11.4.2-MariaDB"[..],
-        7,
-        [1; 8],
-        Some(&[2; 13][..]),
-        can,
-        45,
-        StatusFlags::empty(),
-        plugin,
-    )
-    .serialize(&mut bytes);
-    bytes
 }
 
 #[test]
@@ -72,10 +51,7 @@ fn with_server<T>(
     packets: &[&[u8]],
     client: impl AsyncFnOnce(Box<dyn Stream>) -> T,
 ) -> (T, Packets) {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .build()
-        .unwrap();
-    runtime.block_on(async {
+    event_loop().unwrap().block_on(async {
         let (near, far) = tokio::io::duplex(1 << 16);
         let mut far = Wire::new(Box::new(far));
         for packet in packets {

@@ -6,7 +6,7 @@
 //! ends its run; if it dies, the server does. A waiter asks for the lock on another connection, for a second
 //! at a time, and gives it up in the same statement: so all waiters are notified at once. A waiter that finds
 //! the lock free looks again soon, and then less and less often: the holder may be about to take it. A holder
-//! without waiters keeps no connection between two heartbeats.
+//! without waiters keeps no connection between two heartbeats, nor the one on which it has waited.
 
 use std::time::Duration;
 
@@ -52,9 +52,14 @@ impl MysqlStore {
         Some(format!("DO RELEASE_LOCK('{name}')"))
     }
 
-    /// After a swap with which this session goes on to hold the token.
+    /// After a swap: with one by which this session gets the token, or goes on to hold it, it waits no longer, and takes
+    /// the lock if others wait.
     pub(super) fn held_on(&mut self, swap: &Swap) {
         let holds = matches!(swap.to.state, State::Running { .. });
+        if let Some(listener) = self.own.listener.take_if(|_| holds) {
+            let limit = LIMIT.min(self.timeout);
+            self.connection.end_aside(limit, listener.link);
+        }
         match swap.stamp {
             Some(StampOf::Heartbeat) if holds && !self.own.waits => {
                 self.own.lock = None;

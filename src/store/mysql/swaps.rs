@@ -138,7 +138,6 @@ impl Tokens for MysqlStore {
 
     /// A swap is tried again for a moment while another transaction has the row locked.
     fn swap(&mut self, swap: &Swap) -> Result<Swapped, StoreError> {
-        self.clear_notification();
         let mut values = swap::values(swap);
         values.extend(expiry_values(&swap.expiry));
         let mut statement = self.own.statements.of(sql!("swap"), &values);

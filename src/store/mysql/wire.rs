@@ -24,13 +24,13 @@ const PER_CELL: usize = 48;
 const CHUNK: usize = 16 * 1024;
 
 /// The command of a statement in text.
-const COM_QUERY: u8 = 3;
+pub(super) const COM_QUERY: u8 = 3;
 
 /// The command of the end.
 const COM_QUIT: u8 = 1;
 
 /// Another answer follows.
-const MORE_RESULTS: u16 = 8;
+pub(super) const MORE_RESULTS: u16 = 8;
 
 /// The server's answer to one statement: its rows, if it has any.
 #[derive(Debug, Default)]

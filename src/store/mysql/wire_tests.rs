@@ -2,6 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::mutated::mutated;
+use crate::store::mysql::played::COLUMN;
+use crate::store::net::session::event_loop;
 
 #[test]
 fn numbers_of_each_length_are_read() {
@@ -51,14 +53,22 @@ fn a_row_has_texts_and_nulls() {
     assert_eq!(cells(&[5, b'a'], 1), None);
 }
 
+/// A packet with this number.
+fn packet(number: u8, payload: &[u8]) -> Vec<u8> {
+    let length = u8::try_from(payload.len()).unwrap();
+    [&[length, 0, 0, number], payload].concat()
+}
+
+/// Two ends of a connection that takes in long packets.
+fn ends() -> (Wire, Wire) {
+    let (near, far) = tokio::io::duplex(4 * LONGEST);
+    (Wire::new(Box::new(near)), Wire::new(Box::new(far)))
+}
+
 #[test]
 fn a_long_payload_goes_in_several_packets() {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .build()
-        .unwrap();
-    runtime.block_on(async {
-        let (near, far) = tokio::io::duplex(64 * 1024 * 1024);
-        let (mut near, mut far) = (Wire::new(Box::new(near)), Wire::new(Box::new(far)));
+    event_loop().unwrap().block_on(async {
+        let (mut near, mut far) = ends();
         far.allowance.set(LONGEST_ANSWER);
         for size in [0, 5, LONGEST - 1, LONGEST, LONGEST + 1] {
             near.write(&vec![b'x'; size]).await.unwrap();
@@ -106,10 +116,7 @@ fn taken_of(first: &[u8], again: &[u8], logged_in: bool) -> usize {
     };
     let stream = tokio::io::join(endless, tokio::io::sink());
     let mut wire = Wire::new(Box::new(stream));
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .build()
-        .unwrap();
-    let fault = runtime.block_on(async {
+    let fault = event_loop().unwrap().block_on(async {
         match logged_in {
             false => Fault::Io(Activity::LoggingIn, wire.read().await.unwrap_err()),
             true => wire.ask("", &mut Vec::new()).await.unwrap_err(),
@@ -128,26 +135,22 @@ fn a_server_that_sends_without_an_end_takes_no_memory_without_an_end() {
     assert!(taken_of(&[], &joined, false) <= 2 * LONGEST_LOGIN);
     assert!(taken_of(&[], &joined, true) <= LONGEST_ANSWER + 2 * LONGEST);
     // Rows without bytes: a cell takes more memory than its one byte.
-    let column = b"\x03def\0\0\0\x01n\0\x0c\x2d\0\x01\0\0\0\xfd\0\0\0\0\0";
-    let mut head = vec![1, 0, 0, 1, 1];
-    head.extend([u8::try_from(column.len()).unwrap(), 0, 0, 2]);
-    head.extend(column);
-    head.extend(b"\x05\0\0\x03\xfe\0\0\0\0");
-    let row = b"\x01\0\0\x04\xfb";
-    assert!(taken_of(&head, row, true) <= LONGEST_ANSWER / 8);
+    let head = [
+        packet(1, &[1]),
+        packet(2, COLUMN),
+        packet(3, &[0xfe, 0, 0, 0, 0]),
+    ];
+    let (head, row) = (head.concat(), packet(4, &[0xfb]));
+    assert!(taken_of(&head, &row, true) <= LONGEST_ANSWER / 8);
     // Answers without columns, each with another behind it.
-    let empty = b"\x07\0\0\x01\0\0\0\x08\0\0\0";
-    assert!(taken_of(&[], empty, true) <= LONGEST_ANSWER / 4);
+    let empty = packet(1, &[0, 0, 0, 8, 0, 0, 0]);
+    assert!(taken_of(&[], &empty, true) <= LONGEST_ANSWER / 4);
 }
 
 #[test]
 fn an_answer_below_the_limit_is_read() {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .build()
-        .unwrap();
-    runtime.block_on(async {
-        let (near, far) = tokio::io::duplex(64 * 1024 * 1024);
-        let (mut near, mut far) = (Wire::new(Box::new(near)), Wire::new(Box::new(far)));
+    event_loop().unwrap().block_on(async {
+        let (mut near, mut far) = ends();
         near.send("").await.unwrap();
         far.read().await.unwrap();
         let long = 2 * LONGEST + 7;
@@ -155,15 +158,6 @@ fn an_answer_below_the_limit_is_read() {
         assert_eq!(near.read().await.unwrap().len(), long);
     });
 }
-
-/// A packet with this number.
-fn packet(number: u8, payload: &[u8]) -> Vec<u8> {
-    let length = u8::try_from(payload.len()).unwrap();
-    [&[length, 0, 0, number], payload].concat()
-}
-
-const COLUMN: &[u8] =
-    b"\x03def\x00\x01t\x01t\x01a\x01a\x0c\x21\x00\x10\x00\x00\x00\xfd\x00\x00\x00\x00\x00";
 
 /// An answer of three rows, and what an update answers. Two of the rows begin with the byte of an end: their
 /// lengths have eight bytes.
@@ -182,10 +176,7 @@ fn answers() -> Vec<u8> {
 }
 
 fn received(bytes: &[u8]) -> Result<Vec<Answer>, Fault> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .build()
-        .unwrap();
-    runtime.block_on(async {
+    event_loop().unwrap().block_on(async {
         let (mut server, client) = tokio::io::duplex(bytes.len() + 1);
         server.write_all(bytes).await.unwrap();
         drop(server);
@@ -208,10 +199,7 @@ fn an_answer_with_rows_is_read() {
 
 #[test]
 fn the_packets_of_both_ends_are_numbered_together_until_the_next_command() {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .build()
-        .unwrap();
-    runtime.block_on(async {
+    event_loop().unwrap().block_on(async {
         let (mut server, client) = tokio::io::duplex(1 << 16);
         let mut wire = Wire::new(Box::new(client));
         wire.write(b"a").await.unwrap();
