@@ -190,8 +190,78 @@ async fn answer<F: Future>(sent: Poll<F::Output>, request: Pin<&mut F>) -> F::Ou
 
 #[cfg(test)]
 mod tests {
+    use super::super::played::{Called, done, message, refused};
     use super::super::test_server::Server;
     use super::*;
+    use crate::store::Trouble;
+    use crate::store::net::limit::LONGEST_LOGIN;
+
+    const LIMIT: Duration = Duration::from_secs(20);
+
+    /// How a question ends at a server that gives these answers, and how many calls the server has got.
+    fn asked(answers: Vec<Vec<u8>>, limit: Duration) -> (Result<(), Failed>, usize) {
+        let mut called = Called::with(answers);
+        called.session.connect(LIMIT).unwrap();
+        let answer = called.session.batch(limit, "SELECT 1");
+        (answer, called.calls())
+    }
+
+    #[test]
+    fn what_a_lock_has_refused_is_asked_again_while_there_is_time() {
+        let locked = [done(), refused("ERROR 55P03 f"), done()].concat();
+        let happens = [done(), done(), done()].concat();
+        let (answer, calls) = asked(vec![locked.clone(), happens], LIMIT);
+        answer.unwrap();
+        assert_eq!(calls, 2);
+        let (answer, calls) = asked(vec![locked], LEAST);
+        answer.unwrap_err();
+        assert!(calls <= 1, "{calls} calls");
+    }
+
+    /// Without its beginning the statement would have no limit, and without its end it has not happened.
+    #[test]
+    fn a_call_fails_with_each_of_its_requests() {
+        for fails in 0..3 {
+            let mut answers = [done(), done(), done()];
+            answers[fails] = refused("ERROR 55000 f");
+            let (answer, calls) = asked(vec![answers.concat()], LIMIT);
+            assert_eq!(answer.unwrap_err().error.trouble, Trouble::Refused);
+            assert_eq!(calls, 1);
+        }
+    }
+
+    #[test]
+    fn an_answer_may_be_longer_than_a_login_each_time() {
+        let rows = 2 * LONGEST_LOGIN / PER_ROW;
+        let row = message(b'D', &[0, 0]);
+        let answer = [
+            message(b'1', b""),
+            message(b'2', b""),
+            message(b'T', &[0, 0]),
+            row.repeat(rows),
+            done(),
+        ];
+        let answers = [done(), answer.concat(), done()].concat();
+        let mut called = Called::with(vec![answers]);
+        let question = Question::Typed("SELECT", &[]);
+        for _ in 0..2 {
+            let found = called.session.ask(LIMIT, &question).unwrap();
+            assert_eq!(found.len(), rows);
+        }
+    }
+
+    /// A waiter would look again and again.
+    #[test]
+    fn a_notification_counts_for_the_call_in_which_it_comes() {
+        let notification = message(b'A', b"\0\0\0\x01channel\0\0");
+        let quiet = [done(), done(), done()].concat();
+        let notified = [notification, quiet.clone()].concat();
+        let mut called = Called::with(vec![quiet.clone(), notified, quiet]);
+        for expected in [false, true, false] {
+            called.session.batch(LIMIT, "SELECT 1").unwrap();
+            assert_eq!(called.session.notified(), expected);
+        }
+    }
 
     /// A client that disappears after it has sent a part of a call.
     #[test]

@@ -1,10 +1,11 @@
 //! A server, or a process in its place, that sends without an end takes no memory without an end.
 
 use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::thread;
 use std::time::Duration;
 
+use super::played::{LOGGED_IN, answer_first};
 use super::{PostgresStore, settings};
 use crate::store::net::limit::{LONGEST_ANSWER, LONGEST_LOGIN};
 use crate::store::{StoreError, Tokens as _, Trouble};
@@ -13,21 +14,8 @@ use crate::token::GroupName;
 /// What the kernels on both ends may keep of what was sent.
 const ON_ITS_WAY: usize = 64 * 1024 * 1024;
 
-/// AuthenticationOk, and ReadyForQuery.
-const LOGGED_IN: &[u8] = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";
-
 /// The answer to BEGIN and what is set there; then of the statement, whose rows have no columns.
 const ROWS: &[u8] = b"C\0\0\0\x0aBEGIN\0Z\0\0\0\x05T1\0\0\0\x042\0\0\0\x04T\0\0\0\x06\0\0";
-
-/// Reads a message at the beginning, whose length comes first, and sends an answer.
-fn answer_first(stream: &mut TcpStream, answer: &[u8]) {
-    let mut length = [0; 4];
-    stream.read_exact(&mut length).unwrap();
-    let rest = u32::from_be_bytes(length) - 4;
-    let mut message = vec![0; usize::try_from(rest).unwrap()];
-    stream.read_exact(&mut message).unwrap();
-    stream.write_all(answer).unwrap();
-}
 
 /// How a call fails, and how many bytes it takes, with a peer that sends these answers, each to a message, and then one
 /// part without an end.
@@ -38,7 +26,7 @@ fn failed(mode: &str, answers: &[&[u8]], part: &[u8]) -> (StoreError, usize) {
     let again = part.repeat(64 * 1024 / part.len());
     let sent = thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
-        answer_first(&mut stream, &answers[0]);
+        answer_first(&mut stream, &answers[0]).unwrap();
         for answer in &answers[1..] {
             stream.read_exact(&mut [0]).unwrap();
             stream.write_all(answer).unwrap();

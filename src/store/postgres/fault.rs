@@ -178,22 +178,7 @@ fn chain(error: &tokio_postgres::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::postgres::played::{LOGGED_IN, message, queried};
-
-    /// A server's error as it is sent: its severity, its code, and the routine that it comes from. A pooler may omit
-    /// the severity that is not translated.
-    fn error(of: &str) -> Vec<u8> {
-        let parts: Vec<&str> = of.split(' ').collect();
-        let [severity, code, routine] = parts[..] else {
-            panic!("{of}");
-        };
-        let severity = match severity {
-            "-" => String::new(),
-            severity => format!("V{severity}\0"),
-        };
-        let fields = format!("SFEHLER\0{severity}C{code}\0Mso\nlong\0R{routine}\0\0");
-        message(b'E', fields.as_bytes())
-    }
+    use crate::store::postgres::played::{LOGGED_IN, error, message, queried};
 
     /// Errors, and what they are told as.
     const TOLD: &str = "\
