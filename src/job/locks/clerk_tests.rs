@@ -2,6 +2,7 @@ use super::super::becomes;
 use super::*;
 
 use std::fs;
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
@@ -210,19 +211,25 @@ fn one_that_does_not_leave_is_reported_and_killed_if_it_hangs() {
     let mut process = Process::start();
     let (clerk, _clerks_end) = clerk(Path::new("/"), LONG, &process);
     let pid = clerk.pid;
-    let limit = Duration::from_millis(30);
     let begun = Instant::now();
-    assert_eq!(clerk.leaves_within(limit), Some(pid));
-    assert!(begun.elapsed() >= limit);
+    assert_eq!(clerk.dismiss(), Some(pid));
+    assert!(begun.elapsed() >= LEAVING);
     assert!(process.0.try_wait().unwrap().is_none());
 
     let (mut clerk, _clerks_end) = self::clerk(Path::new("/"), Duration::ZERO, &process);
     assert!(clerk.take(7, true).is_err());
     // One that owes an answer is not waited for.
     assert_eq!(clerk.leaves_within(LONG), Some(pid));
-    let status = process.0.wait().unwrap();
-    let signal = std::os::unix::process::ExitStatusExt::signal(&status);
-    assert_eq!(signal, Some(SIGKILL));
+    assert_eq!(process.0.wait().unwrap().signal(), Some(SIGKILL));
+}
+
+#[test]
+fn one_that_hangs_at_the_end_of_the_run_is_killed() {
+    let mut process = Process::start();
+    let (mut clerk, _clerks_end) = clerk(Path::new("/"), Duration::ZERO, &process);
+    assert!(clerk.take(7, true).is_err());
+    clerk.dismiss_at_the_end();
+    assert_eq!(process.0.wait().unwrap().signal(), Some(SIGKILL));
 }
 
 #[test]
