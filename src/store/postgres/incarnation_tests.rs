@@ -73,6 +73,21 @@ fn conflict(store: &mut PostgresStore, swaps: &[Swap]) {
     }
 }
 
+/// Grants that come too late say so: they were judged by the present note.
+fn too_late(store: &mut PostgresStore, n: u64) {
+    let mut then = read(store).now;
+    then.stamp.tick_ms -= 1;
+    for mut swap in grants(store, n) {
+        swap.expiry = then.until(Duration::ZERO);
+        let swapped = store.swap(&swap).unwrap();
+        assert!(matches!(swapped, Swapped::Expired(_)), "{swapped:?}");
+    }
+}
+
+/// Makes the note one of another clock epoch.
+const OF_ANOTHER_EPOCH: &str = "UPDATE tokenrun.meta SET written_by = pg_current_xact_id()::text,
+    note = jsonb_set(note::jsonb, '{epoch}', '\"x\"')::text";
+
 fn with_groups(database: &Database<'_>) -> PostgresStore {
     let mut store = store(database);
     for (group, n) in [("free", 100), ("running", 101)] {
@@ -105,6 +120,7 @@ fn a_server_that_stops_to_sync_is_noted_and_grants_nothing_by_the_note_before() 
     let database = server.database();
     let mut store = with_groups(&database);
     assert!(read(&mut store).memory.durable);
+    too_late(&mut store, 50);
     let swaps = grants(&mut store, 1);
     server.sql("postgres", "ALTER SYSTEM SET fsync = off");
     server.sql("postgres", "SELECT pg_reload_conf()");
@@ -121,15 +137,42 @@ fn a_server_that_stops_to_sync_is_noted_and_grants_nothing_by_the_note_before() 
     let noted = after.memory.note.clone().unwrap();
     assert!(!noted.durable_then, "{noted:?}");
     assert_eq!(after.memory.observed(&after.now).0, Served::Everything);
+    too_late(&mut store, 60);
     for swap in grants(&mut store, 10) {
         happens(&mut store, &swap);
     }
     // A look in another clock epoch asks the server anew.
-    database.sql(
-        "UPDATE tokenrun.meta SET written_by = pg_current_xact_id()::text,
-            note = jsonb_set(note::jsonb, '{epoch}', '\"x\"')::text",
-    );
+    database.sql(OF_ANOTHER_EPOCH);
     assert!(!read(&mut store).memory.durable);
+    note(&mut store);
+    server.sql("postgres", "ALTER SYSTEM RESET fsync");
+    server.sql("postgres", "SELECT pg_reload_conf()");
+    let begun = Instant::now();
+    while database.sql("SHOW fsync") != "on" {
+        assert!(begun.elapsed() < PATIENCE, "the server does not sync");
+    }
+    let mut store = self::store(&database);
+    assert!(
+        !read(&mut store).memory.durable,
+        "commits before may be lost"
+    );
+    database.sql(OF_ANOTHER_EPOCH);
+    assert!(read(&mut store).memory.durable);
+}
+
+#[test]
+fn a_role_that_may_not_read_the_identity_of_the_server_looks_without() {
+    let database = Server::shared().database();
+    read(&mut store(&database));
+    database.sql(OF_ANOTHER_EPOCH);
+    let role = format!("poor_{}", database.name);
+    database.sql(&format!(
+        "CREATE ROLE {role} LOGIN; REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC;
+         GRANT USAGE ON SCHEMA tokenrun TO {role}; GRANT SELECT ON ALL TABLES IN SCHEMA tokenrun TO {role}"
+    ));
+    let url = database.url().replace("postgres@", &format!("{role}@"));
+    let memory = read(&mut store_at(&url)).memory;
+    assert_eq!((memory.incarnation, memory.durable), (None, false));
 }
 
 #[test]

@@ -24,6 +24,8 @@ mod wish;
 mod failure_tests;
 #[cfg(test)]
 mod member_tests;
+#[cfg(test)]
+mod subscription_tests;
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;

@@ -14,19 +14,19 @@ use crate::store::{StoreError, Trouble};
 const TIMEOUT: Duration = Duration::from_secs(10);
 const TOKEN: &str = "token:g";
 
-const PREFIX: &str = "q";
+pub(super) const PREFIX: &str = "q";
 
 fn quorum() -> Quorum {
     Quorum::start(3)
 }
 
-fn client_of(quorum: &Quorum) -> QuorumKv {
+pub(super) fn client_of(quorum: &Quorum) -> QuorumKv {
     let settings = Settings::read(&quorum.url(PREFIX), |_| None).unwrap();
     QuorumKv::new(settings, TIMEOUT, "test").unwrap()
 }
 
 /// Looks until all members have joined. A look does not wait for one that is late.
-fn until_joined(quorum: &Quorum) {
+pub(super) fn until_joined(quorum: &Quorum) {
     let mut kv = client_of(quorum);
     quorum.0[0].wait_until("members that join", || {
         look(&mut kv);
@@ -53,7 +53,7 @@ fn done(committed: Result<Committed, StoreError>) {
     assert_eq!(committed.unwrap().outcome, Outcome::Done);
 }
 
-fn look(kv: &mut QuorumKv) -> Found {
+pub(super) fn look(kv: &mut QuorumKv) -> Found {
     kv.get(&[Ask::One(TOKEN.into())]).unwrap()
 }
 
