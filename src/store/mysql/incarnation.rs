@@ -159,14 +159,14 @@ mod tests {
         let server = Played::start();
         let mut store = server.store();
         let mut looked = |note: &IncarnationNote, flushes| {
-            server.says("read", played::read(None, note, flushes));
+            server.says("read", played::read(None, note, [flushes, false]));
             (read(&mut store).memory.durable, server.asked())
         };
         let incarnation = Incarnation("server_made".into());
         let note = |durable| {
             IncarnationNote::of_new(incarnation.clone(), durable, &played::now(), version(1))
         };
-        assert_eq!(looked(&note(true), true), (true, "open read".into()));
+        assert_eq!(looked(&note(true), true), (true, "open set-up read".into()));
         assert_eq!(looked(&note(false), true), (false, "read".into()));
         assert_eq!(looked(&note(true), false), (false, "read".into()));
         let of_another = IncarnationNote {

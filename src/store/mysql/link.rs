@@ -19,7 +19,7 @@ use crate::store::net::session::{self, Failed, bound};
 use crate::sys::poll::Sources;
 
 /// With less time than this a refused request is not sent again.
-const LEAST: Duration = Duration::from_millis(100);
+pub(super) const LEAST: Duration = Duration::from_millis(100);
 
 /// A store's session with the servers.
 pub(super) type Session = session::Session<Link>;
@@ -48,17 +48,14 @@ impl Link {
     }
 
     async fn ask_once(&mut self, deadline: Deadline, statements: &str) -> Result<Answer, Fault> {
-        let was_set_up = self.is_set_up;
-        let packet = match was_set_up {
+        let packet = match self.is_set_up {
             true => statements.to_owned(),
             false => format!("{};\n{statements}", set_up(self.timeout).trim_end()),
         };
         let mut answers = Vec::new();
         let asking = self.wire.ask(&packet, &mut answers);
         let asked = deadline.bound(Activity::Asking, asking).await;
-        if !was_set_up && answers.len() >= SET_UP_ANSWERS {
-            self.is_set_up = true;
-        }
+        self.is_set_up |= answers.len() >= SET_UP_ANSWERS;
         asked??;
         if answers.iter().any(is_read_only) {
             return Err(Fault::Said(Said::ReadOnly));

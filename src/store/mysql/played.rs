@@ -1,8 +1,8 @@
 //! A server whose answers are given, on a port of its own: the packets are those of the store's own wire.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
-use std::net::{TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -11,6 +11,7 @@ use mysql_common::constants::{CapabilityFlags as Can, StatusFlags};
 use mysql_common::packets::HandshakePacket;
 use mysql_common::proto::MySerialize as _;
 
+use super::conninfo::Settings;
 use super::wire::{COM_QUERY, MORE_RESULTS, Wire};
 use super::{MysqlStore, settings};
 use crate::store::net::session::event_loop;
@@ -22,9 +23,13 @@ use crate::token::{IncarnationNote, Row, StoreTime};
 /// Far longer than any call takes.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The definition of a column.
-pub(super) const COLUMN: &[u8] =
-    b"\x03def\x00\x01t\x01t\x01a\x01a\x0c\x21\x00\x10\x00\x00\x00\xfd\x00\x00\x00\x00\x00";
+/// The definition of a column with this name.
+pub(super) fn column(name: &str) -> Vec<u8> {
+    let length = u8::try_from(name.len()).unwrap();
+    let named = [&[length], name.as_bytes()].concat();
+    let kind = b"\x0c\x21\x00\x10\x00\x00\x00\xfd\x00\x00\x00\x00\x00";
+    [&b"\x03def\x00\x01t\x01t"[..], &named, &named, kind].concat()
+}
 
 /// The yes to a log-in.
 pub(super) const OK: &[u8] = &[0, 0, 0, AUTOCOMMIT, 0, 0, 0];
@@ -57,8 +62,10 @@ pub(super) fn greeting_of_one_that(can: Can) -> Vec<u8> {
 pub(super) enum Says {
     /// It has no columns.
     Done,
-    /// Rows of as many columns as the first has, or of one.
-    Rows(Vec<Vec<Option<String>>>),
+    /// A row of as many columns, the last of which has this name.
+    Row(Vec<Option<String>>, &'static str),
+    /// No row of a column.
+    NoRow,
     /// An error with this number.
     Error(u16),
     /// Nothing: it closes the connection.
@@ -67,7 +74,7 @@ pub(super) enum Says {
 
 /// One row of these texts.
 pub(super) fn row<const N: usize>(texts: [&str; N]) -> Says {
-    Says::Rows(vec![texts.map(|text| Some(text.to_owned())).to_vec()])
+    Says::Row(texts.map(|text| Some(text.to_owned())).to_vec(), "a")
 }
 
 /// One cell with yes or no.
@@ -91,8 +98,9 @@ pub(super) fn swapped(what: &str, waits: u32) -> Says {
     row([what, NOW, &now().epoch.0, &waits.to_string()])
 }
 
-/// The answer of `read.sql` of a group without waiters. `flushes`: each commit is on the disk before its answer.
-pub(super) fn read(token: Option<&Row>, note: &IncarnationNote, flushes: bool) -> Says {
+/// The answer of `read.sql` of a group without waiters. `flags`: each commit is on the disk before its answer, and the server
+/// accepts no writes.
+pub(super) fn read(token: Option<&Row>, note: &IncarnationNote, flags: [bool; 2]) -> Says {
     const TOKEN: usize = 9;
     const WAITER: usize = 5;
     let some = |text: &str| Some(text.to_owned());
@@ -106,10 +114,10 @@ pub(super) fn read(token: Option<&Row>, note: &IncarnationNote, flushes: bool) -
     cells.extend(token.unwrap_or_else(|| vec![None; TOKEN]));
     cells.extend(vec![None; WAITER]);
     let version = note.version.number().to_string();
-    let flushes = if flushes { "1" } else { "0" };
+    let flags = flags.map(|flag| if flag { "1" } else { "0" });
     let note = [&note.to_json(), &version, "server", "made InnoDB", "InnoDB"];
-    cells.extend(note.into_iter().chain([flushes, "0"]).map(some));
-    Says::Rows(vec![cells])
+    cells.extend(note.into_iter().chain(flags).map(some));
+    Says::Row(cells, "read_only")
 }
 
 fn text(cell: &Cell) -> Option<String> {
@@ -121,7 +129,9 @@ fn text(cell: &Cell) -> Option<String> {
 }
 
 /// The statements that are noted: what they have in them, and their names.
-const NAMES: [(&str, &str); 10] = [
+const NAMES: [(&str, &str); 12] = [
+    ("INTO @tokenrun_server", "set-up"),
+    ("@tokenrun_epoch AS id", "which"),
     ("SELECT GET_LOCK(", LISTENS),
     ("SELECT SLEEP(", LISTENS),
     ("SELECT IS_USED_LOCK(", "used"),
@@ -144,6 +154,11 @@ struct Inner {
     /// What is said before that, once each.
     once: BTreeMap<&'static str, VecDeque<Says>>,
     asked: Vec<&'static str>,
+    /// The pauses that waiters have asked for.
+    pauses: Vec<String>,
+    /// The locks that statements have named.
+    locks: BTreeSet<String>,
+    clients: Vec<TcpStream>,
     farewells: usize,
 }
 
@@ -172,9 +187,13 @@ impl Played {
         this
     }
 
-    pub(super) fn store(&self) -> MysqlStore {
+    pub(super) fn settings(&self) -> Settings {
         let url = format!("mysql://u@127.0.0.1:{}/d?ssl-mode=DISABLED", self.port);
-        MysqlStore::new(settings(&url, "test").unwrap(), TIMEOUT)
+        settings(&url, "test").unwrap()
+    }
+
+    pub(super) fn store(&self) -> MysqlStore {
+        MysqlStore::new(self.settings(), TIMEOUT)
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -208,6 +227,23 @@ impl Played {
         std::mem::take(&mut self.inner().asked).join(" ")
     }
 
+    /// The pauses since the last call of this function.
+    pub(super) fn pauses(&self) -> String {
+        std::mem::take(&mut self.inner().pauses).join(" ")
+    }
+
+    /// The locks that were named until now.
+    pub(super) fn locks(&self) -> Vec<String> {
+        self.inner().locks.iter().cloned().collect()
+    }
+
+    /// Closes all connections.
+    pub(super) fn hang_up(&self) {
+        for client in std::mem::take(&mut self.inner().clients) {
+            client.shutdown(Shutdown::Both).unwrap();
+        }
+    }
+
     /// Waits until so many connections have ended with a farewell.
     pub(super) fn until_left(&self, count: usize) {
         self.until(|inner| (inner.farewells >= count).then_some(()));
@@ -218,6 +254,7 @@ impl Played {
     }
 
     fn serve(&self, client: TcpStream) -> io::Result<()> {
+        self.inner().clients.push(client.try_clone()?);
         client.set_nodelay(true)?;
         client.set_nonblocking(true)?;
         event_loop().unwrap().block_on(async {
@@ -251,17 +288,21 @@ impl Played {
             let end = [0xfe, 0, 0, AUTOCOMMIT | more, 0];
             match self.answer_to(statement) {
                 Says::Done => wire.write(&[0, 0, 0, AUTOCOMMIT | more, 0, 0, 0]).await?,
-                Says::Rows(rows) => {
-                    let columns = rows.first().map_or(1, Vec::len);
-                    wire.write(&[u8::try_from(columns).unwrap()]).await?;
-                    for _ in 0..columns {
-                        wire.write(COLUMN).await?;
+                Says::Row(row, name) => {
+                    wire.write(&[u8::try_from(row.len()).unwrap()]).await?;
+                    for _ in 1..row.len() {
+                        wire.write(&column("a")).await?;
                     }
+                    wire.write(&column(name)).await?;
                     wire.write(&[0xfe, 0, 0, AUTOCOMMIT, 0]).await?;
-                    for row in rows {
-                        let cells: Vec<Vec<u8>> = row.iter().map(cell).collect();
-                        wire.write(&cells.concat()).await?;
-                    }
+                    let cells: Vec<Vec<u8>> = row.iter().map(|it| cell(it.as_ref())).collect();
+                    wire.write(&cells.concat()).await?;
+                    wire.write(&end).await?;
+                }
+                Says::NoRow => {
+                    wire.write(&[1]).await?;
+                    wire.write(&column("a")).await?;
+                    wire.write(&[0xfe, 0, 0, AUTOCOMMIT, 0]).await?;
                     wire.write(&end).await?;
                 }
                 Says::Error(code) => {
@@ -280,8 +321,14 @@ impl Played {
         let Some((_, name)) = name else {
             return Says::Done;
         };
+        let locks = statement.split("LOCK('").skip(1);
+        let locks = locks.filter_map(|rest| Some(rest.split_once('\'')?.0.to_owned()));
+        self.inner().locks.extend(locks);
         if *name != LISTENS {
             self.note(name);
+        } else if let Some((_, pause)) = statement.split_once("SLEEP(") {
+            let pause = pause.trim_end_matches(')').to_owned();
+            self.inner().pauses.push(pause);
         }
         self.until(|inner| {
             let once = inner.once.get_mut(name).and_then(VecDeque::pop_front);
@@ -292,7 +339,7 @@ impl Played {
 }
 
 /// A cell of a row: its length, and its text.
-fn cell(text: &Option<String>) -> Vec<u8> {
+fn cell(text: Option<&String>) -> Vec<u8> {
     let Some(text) = text else {
         return vec![0xfb];
     };

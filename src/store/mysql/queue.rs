@@ -18,7 +18,7 @@ use super::swaps::expiry_values;
 use crate::store::sql::cell::Cell;
 use crate::store::sql::waiter::{self, channel};
 use crate::store::{Notifier, Queue, Reading, StoreError, Tokens as _};
-use crate::token::{GroupName, SessionId, StampOf, State, Swap, Until, Waiter};
+use crate::token::{GroupName, SessionId, StampOf, Swap, Until, Waiter};
 
 /// How long a waiter asks for the lock at a time, in seconds: what a dead one has asked for is soon gone.
 const LISTENS_S: u32 = 1;
@@ -30,7 +30,7 @@ const LATEST: Duration = Duration::from_millis(250);
 const LIMIT: Duration = Duration::from_millis(500);
 
 /// The name of a group's lock.
-fn name(database: &str, group: &GroupName) -> String {
+pub(super) fn name(database: &str, group: &GroupName) -> String {
     channel((database.bytes().chain([0])).chain(group.as_str().bytes()))
 }
 
@@ -52,30 +52,29 @@ impl MysqlStore {
         Some(format!("DO RELEASE_LOCK('{name}')"))
     }
 
-    /// After a swap: with one by which this session gets the token, or goes on to hold it, it waits no longer, and takes
-    /// the lock if others wait.
+    /// After a swap. A session that has got the token, or goes on to hold it, waits no longer, and takes the lock if others
+    /// wait.
     pub(super) fn held_on(&mut self, swap: &Swap) {
-        let holds = matches!(swap.to.state, State::Running { .. });
-        if let Some(listener) = self.own.listener.take_if(|_| holds) {
-            let limit = LIMIT.min(self.timeout);
+        let is_heartbeat = swap.stamp == Some(StampOf::Heartbeat);
+        if !is_heartbeat && swap.stamp != Some(StampOf::Granted) {
+            return;
+        }
+        let limit = LIMIT.min(self.timeout);
+        if let Some(listener) = self.own.listener.take() {
             self.connection.end_aside(limit, listener.link);
         }
-        match swap.stamp {
-            Some(StampOf::Heartbeat) if holds && !self.own.waits => {
-                self.own.lock = None;
-                self.connection.close();
-            }
-            Some(StampOf::Heartbeat | StampOf::Granted) if holds && self.own.waits => {
-                let name = self.lock_of(swap.group());
-                // It ends with the session, so it is asked for again after each new one.
-                let ask = format!(
-                    "SELECT IF(IS_USED_LOCK('{name}') <=> CONNECTION_ID(), 1, GET_LOCK('{name}', 0))"
-                );
-                let got = self.connection.ask(LIMIT.min(self.timeout), &ask);
-                let got = got.ok().and_then(|answer| first_flag(&answer));
-                self.own.lock = (got == Some(true)).then_some(name);
-            }
-            _ => {}
+        if self.own.waits {
+            let name = self.lock_of(swap.group());
+            // It ends with the session, so it is asked for again after each new one.
+            let ask = format!(
+                "SELECT IF(IS_USED_LOCK('{name}') <=> CONNECTION_ID(), 1, GET_LOCK('{name}', 0))"
+            );
+            let got = self.connection.ask(limit, &ask);
+            let got = got.ok().and_then(|answer| first_flag(&answer));
+            self.own.lock = (got == Some(true)).then_some(name);
+        } else if is_heartbeat {
+            self.own.lock = None;
+            self.connection.close();
         }
     }
 

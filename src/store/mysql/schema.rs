@@ -92,3 +92,25 @@ impl MysqlStore {
         made
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Tokens as _;
+    use crate::store::mysql::settings;
+    use crate::store::mysql::test_server::{Kind, Server};
+    use crate::token::GroupName;
+
+    #[test]
+    fn a_database_that_is_not_there_is_made_and_used() {
+        let database = Server::shared_of(Kind::Mariadb).database();
+        let name = format!("{}_made", database.name);
+        let mut settings = settings(&database.url(), "test").unwrap();
+        settings.database.clone_from(&name);
+        let mut store = MysqlStore::new(settings, Duration::from_secs(10));
+        let group = GroupName::new("g").unwrap();
+        assert_eq!(store.read(&group).unwrap().row, None);
+        let tables = format!("SHOW TABLES FROM {name} LIKE 'tokenrun_tokens'");
+        assert!(database.sql(&tables).contains("tokenrun_tokens"));
+    }
+}

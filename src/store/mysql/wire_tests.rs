@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::mutated::mutated;
-use crate::store::mysql::played::COLUMN;
+use crate::store::mysql::played::column;
 use crate::store::net::session::event_loop;
 
 #[test]
@@ -137,7 +137,7 @@ fn a_server_that_sends_without_an_end_takes_no_memory_without_an_end() {
     // Rows without bytes: a cell takes more memory than its one byte.
     let head = [
         packet(1, &[1]),
-        packet(2, COLUMN),
+        packet(2, &column("a")),
         packet(3, &[0xfe, 0, 0, 0, 0]),
     ];
     let (head, row) = (head.concat(), packet(4, &[0xfb]));
@@ -164,7 +164,7 @@ fn an_answer_below_the_limit_is_read() {
 fn answers() -> Vec<u8> {
     [
         packet(1, &[1]),
-        packet(2, COLUMN),
+        packet(2, &column("a")),
         packet(3, &[0xfe, 0, 0, 2, 0]),
         packet(4, b"\x03row"),
         packet(5, b"\xfe\x04\0\0\0\0\0\0\0long"),
@@ -226,9 +226,9 @@ fn the_packets_of_both_ends_are_numbered_together_until_the_next_command() {
 
 #[test]
 fn a_column_takes_more_memory_than_its_bytes() {
-    let columns = LONGEST_LOGIN / (COLUMN.len() + PER_CELL) + 1;
+    let columns = LONGEST_LOGIN / (column("a").len() + PER_CELL) + 1;
     let mut bytes = packet(1, b"\xfd\xff\xff\0");
-    bytes.extend(packet(2, COLUMN).repeat(columns));
+    bytes.extend(packet(2, &column("a")).repeat(columns));
     let words = received(&bytes).unwrap_err().words();
     assert!(words.contains("more than an answer"), "{words}");
 }
