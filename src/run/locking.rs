@@ -14,8 +14,9 @@ use crate::sys::random;
 use crate::sys::signals::Inherited;
 use crate::token::{Evidence, Row, SessionId, StoreTime};
 
-/// How long the end of a run waits for the removal of its lock file by another process.
-const LEAVING: Duration = Duration::from_millis(100);
+/// How long the end of a run waits for the removal of its lock file by another process, which is killed then: long enough
+/// for a busy host. A file that stays is swept after a day.
+const LEAVING: Duration = Duration::from_millis(500);
 
 /// The process that does file operations.
 #[derive(Debug)]

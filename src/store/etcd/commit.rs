@@ -112,25 +112,24 @@ fn not_after(keys: &Keys, until: &Until) -> Compare {
         seconds: until.tick_ms().div_euclid(1_000).saturating_add(1),
         index: 0,
     };
+    is_noted_below(keys, later)
+}
+
+/// Holds while the noted mark is lower than this one.
+fn is_noted_below(keys: &Keys, mark: Mark) -> Compare {
     Compare {
         result: Comparison::Less.into(),
         target: Compared::Value.into(),
         key: keys.own("last"),
-        with: Some(With::Value(later.text())),
+        with: Some(With::Value(mark.text())),
     }
 }
 
 /// Raises the mark, unless it is higher already.
 fn raise(keys: &Keys, mark: Mark) -> RequestOp {
-    let key = keys.own("last");
     operation(Request::Txn(TxnRequest {
-        compare: vec![Compare {
-            result: Comparison::Less.into(),
-            target: Compared::Value.into(),
-            key: key.clone(),
-            with: Some(With::Value(mark.text())),
-        }],
-        success: vec![put(key, mark.text())],
+        compare: vec![is_noted_below(keys, mark)],
+        success: vec![put(keys.own("last"), mark.text())],
         failure: Vec::new(),
     }))
 }
