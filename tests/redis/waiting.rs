@@ -137,21 +137,31 @@ fn a_waiter_whose_subscription_was_cut_waits_all_the_same() {
 }
 
 /// The clerk: a process that may outlive its supervisor where a file system hangs.
+fn clerk(run: &Run) -> Option<i32> {
+    let is_clerk =
+        |pid: &i32| fs::read_to_string(of(*pid, "comm")).is_ok_and(|name| name == "lease-clerk\n");
+    children(run.pid()).into_iter().find(is_clerk)
+}
+
+fn until_clerk(run: &Run) -> i32 {
+    until("there is one", || {
+        clerk(run).ok_or_else(|| "none".to_owned())
+    })
+}
+
+fn of(pid: i32, file: &str) -> String {
+    format!("/proc/{pid}/{file}")
+}
+
+/// It does not tell others than root: its supervisor may hold a password.
 #[test]
-fn the_process_for_locks_has_its_socket_alone_and_ends_before_the_job() {
+fn needs_root_the_process_for_locks_has_its_socket_alone() {
     let server = Server::shared();
     let site = settled(server, &server.url());
     let holder = site.run("holder").start();
     site.store.until_begun("holder");
     let run = waits(&site, server, "b");
-    let its = |pid: i32, file: &str| format!("/proc/{pid}/{file}");
-    let is_clerk =
-        |pid: &i32| fs::read_to_string(its(*pid, "comm")).is_ok_and(|name| name == "lease-clerk\n");
-    let clerks = || children(run.pid()).into_iter().filter(is_clerk);
-    let clerk = until("there is one", || {
-        clerks().next().ok_or_else(|| "none".to_owned())
-    });
-    let fds = fs::read_dir(its(clerk, "fd")).unwrap();
+    let fds = fs::read_dir(of(until_clerk(&run), "fd")).unwrap();
     let targets = fds.map(|entry| fs::read_link(entry.unwrap().path()).unwrap());
     let mut targets: Vec<_> = targets.map(|it| it.display().to_string()).collect();
     targets.sort();
@@ -160,12 +170,25 @@ fn the_process_for_locks_has_its_socket_alone_and_ends_before_the_job() {
     };
     assert_eq!([input, output, errors], ["/dev/null"; 3]);
     assert!(socket.starts_with("socket:"), "{socket}");
+    run.signal(Signal::SIGTERM);
+    assert_eq!(run.end().signal, Some(15));
+    site.store.go(0);
+    holder.end().with_code(0);
+}
 
+#[test]
+fn the_process_for_locks_ends_before_the_job() {
+    let server = Server::shared();
+    let site = settled(server, &server.url());
+    let holder = site.run("holder").start();
+    site.store.until_begun("holder");
+    let run = waits(&site, server, "b");
+    let first = until_clerk(&run);
     site.store.go(0);
     holder.end().with_code(0);
     site.store.until_begun("b");
-    until_dead(clerk);
-    assert_eq!(clerks().count(), 0);
+    until_dead(first);
+    assert_eq!(clerk(&run), None);
     site.store.go(0);
     run.end().with_code(0);
 }
