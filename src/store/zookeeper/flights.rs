@@ -89,7 +89,7 @@ impl Flights for Link {
 
     const HAS_TICKS: bool = false;
 
-    /// Its session would end before the next heartbeat, and by default a server allows a host 60 connections.
+    /// An idle session would end before the next heartbeat, and by default a server allows a host 60 connections.
     const RESTS: bool = true;
 
     const STEP: Duration = Duration::ZERO;
