@@ -121,6 +121,7 @@ fn wait_for_start(
             Heard::Nothing => {
                 let left = start_by.map(|at| at.since(settings.clock.now()));
                 if left.is_some_and(|left| left.is_zero()) {
+                    link.say(&too_late());
                     return Ok(None);
                 }
                 wait_readable(link.as_fd(), left.map(|left| left.min(LONGEST_WAIT)))?;
@@ -151,11 +152,7 @@ fn start_job(
 ) -> io::Result<()> {
     let is_late = |deadline: Deadline| deadline.term_at <= settings.clock.now();
     if start.deadline.is_some_and(is_late) {
-        link.say(&FromGuard::NotStarted {
-            stage: Stage::TooLate,
-            errno: 0,
-            what: String::new(),
-        });
+        link.say(&too_late());
         return Ok(());
     }
     // The waiting process, if it exists, discards the signals that were sent to the group until
@@ -188,6 +185,14 @@ fn start_job(
 
     let deadlines = Deadlines::new(start.deadline);
     Running::new(link, wakeups, settings, deadlines, started).watch_over()
+}
+
+const fn too_late() -> FromGuard {
+    FromGuard::NotStarted {
+        stage: Stage::TooLate,
+        errno: 0,
+        what: String::new(),
+    }
 }
 
 fn not_started(stage: Stage, err: &io::Error, what: &str) -> FromGuard {

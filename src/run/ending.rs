@@ -19,7 +19,8 @@ pub enum NotStarted {
     NotExecutable(Failed),
     /// The operating system can't create a process.
     NoProcess(Failed),
-    /// The lease would have ended before the job's grace.
+    /// The lease would have ended before the job's grace, or the guard has left because no start
+    /// came in time.
     TooLate,
 }
 
@@ -182,7 +183,7 @@ pub enum Ending {
     },
     /// The guard was gone before the token was taken.
     NoGuard,
-    /// The job can't be started, so the token was not asked for.
+    /// The job can't be started, so the token was not asked for, or not taken.
     Unstartable(NotStarted),
     /// The token was taken.
     Ran {

@@ -117,6 +117,9 @@ impl Seeking {
                 self.stop(step, Unstarted::Signal(signal))
             }
             Event::GuardGone => self.stop(step, Unstarted::GuardGone),
+            // This process was stopped for so long that the guard has left, or the guard lacks what
+            // it needs.
+            Event::JobNotStarted(why) => self.stop(step, Unstarted::Guard(why)),
             // Other signals are for the job, which does not exist yet, like the job's events and
             // its record.
             Event::Signal { .. }
@@ -124,7 +127,6 @@ impl Seeking {
             | Event::Left(_)
             | Event::Notified
             | Event::JobStarted
-            | Event::JobNotStarted(_)
             | Event::JobExited { .. }
             | Event::TreeGone
             | Event::GuardAnswered => Next::Stay,
@@ -389,7 +391,8 @@ fn ending_of(why: Unstarted) -> Ending {
     match why {
         Unstarted::Signal(signal) => Ending::Stopped(signal),
         Unstarted::Done(mark) => Ending::Done(mark),
-        Unstarted::GuardGone | Unstarted::Guard(_) => Ending::NoGuard,
+        Unstarted::GuardGone => Ending::NoGuard,
+        Unstarted::Guard(why) => Ending::Unstartable(why),
     }
 }
 

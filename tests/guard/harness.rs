@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tokenrun::job::{
-    Deadline, FromGuard, GuardHandle, GuardSettings, Leftovers, Received, ToGuard,
+    Deadline, FromGuard, GuardHandle, GuardSettings, Leftovers, Received, Stage, ToGuard,
 };
 use tokenrun::moment::Moment;
 use tokenrun::sys::clock::LocalClock;
@@ -204,6 +204,14 @@ impl Guarded {
 
     pub(crate) fn expect(&mut self, message: FromGuard) {
         assert_eq!(self.next(), Received::Message(message));
+    }
+
+    pub(crate) fn expect_too_late(&mut self) {
+        self.expect(FromGuard::NotStarted {
+            stage: Stage::TooLate,
+            errno: 0,
+            what: String::new(),
+        });
     }
 
     pub(crate) fn expect_started(&mut self) -> i32 {

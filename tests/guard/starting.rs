@@ -142,11 +142,7 @@ fn a_script_without_an_interpreter_is_run_by_the_shell() {
 fn a_start_after_the_deadline_is_refused() {
     let mut guarded = Guarded::fork(shell("echo > $D/ran"), Leftovers::Kill, 10_000);
     guarded.start(Some(guarded.deadline(0, 3_600_000)));
-    guarded.expect(FromGuard::NotStarted {
-        stage: Stage::TooLate,
-        errno: 0,
-        what: String::new(),
-    });
+    guarded.expect_too_late();
     guarded.expect_guard_ended();
     assert!(!guarded.path("ran").exists());
 }
@@ -204,6 +200,7 @@ fn a_guard_whose_start_does_not_come_in_time_leaves() {
     // Until every copy is closed.
     other_end.set_read_timeout(Some(PATIENCE)).unwrap();
     assert_eq!(other_end.read(&mut [0]).unwrap(), 0);
+    guarded.expect_too_late();
     guarded.expect_guard_ended();
     assert!(!guarded.path("ran").exists());
 }

@@ -184,6 +184,56 @@ fn a_stop_before_the_grant_is_settled_releases_it_unused() {
     assert_eq!(last_outcome(&rig), Some(Outcome::NotStarted));
 }
 
+/// A supervisor that was stopped reads what has come meanwhile in any order.
+#[test]
+fn a_guard_that_leaves_in_time_is_the_reason_whatever_the_store_answers() {
+    let codes = crate::run::ending::Codes {
+        not_now: 75,
+        done: 0,
+        once: false,
+    };
+    let orders: [fn(&mut Rig, Event); 4] = [
+        |rig, too_late| {
+            rig.tell(too_late);
+            assert_eq!(sent(&rig.answered()), [StampOf::Released]);
+            rig.answered();
+        },
+        |rig, too_late| {
+            rig.taken_by_another();
+            rig.tell(too_late);
+            rig.answered();
+            rig.answered();
+        },
+        |rig, too_late| {
+            rig.taken_by_another();
+            rig.answered();
+            rig.tell(too_late);
+        },
+        |rig, too_late| {
+            rig.tell(too_late);
+            rig.fails();
+            rig.wait(s(1));
+            rig.answered();
+        },
+    ];
+    for (order, play) in orders.into_iter().enumerate() {
+        let mut rig = Rig::claiming();
+        play(&mut rig, Event::JobNotStarted(NotStarted::TooLate));
+        let ending = rig.ending();
+        let exit = ending.exit(codes);
+        assert_eq!(exit, crate::exit::Exit::Code(69), "{order}: {ending:?}");
+        let said = match ending {
+            Ending::Unstartable(why) => why,
+            Ending::Ran {
+                end: JobEnd::NotStarted(Unstarted::Guard(why)),
+                ..
+            } => why,
+            other => panic!("{order}: {other:?}"),
+        };
+        assert_eq!(*said, NotStarted::TooLate, "{order}");
+    }
+}
+
 #[test]
 fn a_stop_while_an_unclear_grant_is_settled_releases_it_too() {
     let mut rig = Rig::claiming();
