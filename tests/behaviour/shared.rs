@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use nix::sys::signal::Signal;
 
-use crate::support::{Line, Store, is_root, until, until_dead};
+use crate::support::{Line, Store, alive, is_root, until, until_dead};
 
 /// The group that shares the directory.
 pub(crate) const GROUP: u32 = 61_000;
@@ -88,9 +88,11 @@ fn needs_root_two_users_of_a_group_exclude_each_other_and_take_over_from_the_dea
             .with_code(75)
             .says(&["\"job\" is held by node-a", "can be taken over in"]);
     }
+    let guard = held.guard();
     held.signal(Signal::SIGKILL);
     held.end();
-    until_dead(job);
+    until_dead(guard);
+    assert!(!alive(job));
     // It is proven by the locks of another user's run: the lease lasts for minutes.
     let took = by(run(&store, "node-b", "true"), 61_002, "077");
     let took = took.with(&["-v"]).end().with_code(0);

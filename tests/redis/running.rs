@@ -87,9 +87,10 @@ fn a_holder_that_was_killed_here_is_taken_over_at_once() {
     let site = settled(server, &server.url());
     let held = site.run("a").start();
     site.store.until_begun("a");
+    let guard = held.guard();
     held.signal(Signal::SIGKILL);
-    until_dead(held.pid());
-    site.store.until_job_gone();
+    // It holds the job's lock until it has ended the job.
+    until_dead(guard);
     site.short("b")
         .end()
         .with_code(0)
