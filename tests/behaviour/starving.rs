@@ -21,9 +21,8 @@ const MOST_PROCESSES: &str = "--nproc=3000:3000";
 /// What a busy machine may add to the time that an end takes, in ms.
 const PATIENCE: i64 = 2_000;
 
-/// How often a process that never rests has its turn on a processor that it shares with one of these jobs alone: the
-/// kernel divides it by sessions.
-const SHARED_WITH_JOB: i64 = 2;
+/// The sessions that divide the processor evenly on an idle machine: that of the job, and that of the [`Reference`].
+const SESSIONS_WHEN_IDLE: i64 = 2;
 
 /// These tests have the processor one after the other: each of them takes all of it.
 fn alone() -> MutexGuard<'static, ()> {
@@ -102,7 +101,8 @@ impl Reference {
         let text = fs::read_to_string(format!("/proc/{}/schedstat", child.id())).unwrap();
         let mut numbers = text.split_whitespace().map(|it| it.parse::<i64>().unwrap());
         let (ran, waited) = (numbers.next().unwrap(), numbers.next().unwrap());
-        PATIENCE.max(PATIENCE * ((ran + waited) / 1_000) / (SHARED_WITH_JOB * ran / 1_000).max(1))
+        PATIENCE
+            .max(PATIENCE * ((ran + waited) / 1_000) / (SESSIONS_WHEN_IDLE * ran / 1_000).max(1))
     }
 }
 

@@ -28,11 +28,6 @@ fn epoch(database: &Database<'_>) -> String {
     database.sql("SELECT clock_epoch FROM tokenrun_tokens")
 }
 
-/// Makes the tables, which takes longer than the calls of a hasty run may.
-fn make(site: &Site) {
-    site.verb(&["init"]).end().with_code(0);
-}
-
 #[test]
 fn nothing_is_started_without_a_server() {
     let site = Site::new("mysql://u@127.0.0.1:1/d");
@@ -50,7 +45,7 @@ fn nothing_is_started_without_a_server() {
 fn a_running_group_is_refused_and_a_dead_holder_is_taken_over(kind: Kind) {
     let database = Server::shared_of(kind).database();
     let site = Site::new(database.url());
-    make(&site);
+    site.made();
     let held = site.run("a").hasty().start();
     site.store.until_begun("a");
     let refused = site.short("b").hasty().end().with_code(75);
@@ -116,7 +111,7 @@ fn a_job_is_ended_in_time_when_the_server_stays_frozen(kind: Kind) {
     let server = Server::start_of(kind, &[]);
     let database = server.database();
     let site = Site::new(database.url());
-    make(&site);
+    site.made();
     let run = site.run("a").hasty().start();
     site.store.until_begun("a");
     server.signal(Signal::SIGSTOP);
@@ -133,8 +128,8 @@ fn a_run_goes_on_unharmed_when_the_server_is_back_in_time(kind: Kind) {
     let server = Server::start_of(kind, &[]);
     let database = server.database();
     let site = Site::new(database.url());
-    site.short("a").end().with_code(0);
     let run = site
+        .made()
         .run("a")
         .with(&[
             "--heartbeat=200ms",
@@ -155,8 +150,8 @@ fn a_killed_server_that_comes_back_is_another_epoch_and_the_run_goes_on(kind: Ki
     let server = Server::start_of(kind, &["skip-log-bin"]);
     let database = server.database();
     let site = Site::new(database.url());
-    site.short("a").end().with_code(0);
     let run = site
+        .made()
         .run("a")
         .with(&[
             "--heartbeat=200ms",
@@ -191,7 +186,7 @@ fn a_copy_of_the_data_on_another_server_is_observed_first(kind: Kind) {
     let first = Server::start_of(kind, &[]);
     let database = first.database();
     let site = Site::new(database.url());
-    make(&site);
+    site.made();
     site.short("a").hasty().end().with_code(0);
     first.stop(Signal::SIGTERM);
     let folder = Server::folder_of(kind);
@@ -225,7 +220,7 @@ fn a_cut_network_ends_the_job_in_time_and_a_late_request_grants_nothing(kind: Ki
             .replace(&port, &format!(":{}/", proxy.port)),
     );
     let site = Site::new(database.url());
-    make(&site);
+    site.made();
     let run = cut.run("a").hasty().start();
     cut.store.until_begun("a");
     proxy.hole(true);

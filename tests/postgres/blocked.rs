@@ -170,9 +170,7 @@ fn a_lock_that_lasts_is_named_and_a_job_goes_on_beside_it() {
         "--takeover-after=40s",
         "--store-timeout=500ms",
     ];
-    // The tables are made in the time that this takes.
-    site.short("before").end().with_code(0);
-    let run = site.run("a").with(&timing).start();
+    let run = site.made().run("a").with(&timing).start();
     site.store.until_begun("a");
     let mut tables = Tables::of(&database);
     tables.lock();

@@ -77,6 +77,7 @@ fn a_run_goes_on_unharmed_when_the_server_is_back_in_time() {
     let database = server.database();
     let site = Site::new(database.url());
     let run = site
+        .made()
         .run("a")
         .with(&[
             "--heartbeat=200ms",
@@ -100,6 +101,7 @@ fn a_killed_server_that_comes_back_is_another_epoch_and_the_run_goes_on() {
     let database = server.database();
     let site = Site::new(database.url());
     let run = site
+        .made()
         .run("a")
         .with(&[
             "--heartbeat=200ms",

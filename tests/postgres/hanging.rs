@@ -121,7 +121,7 @@ fn through(server: &Server) -> (Proxy, Site) {
 #[test]
 fn a_call_that_is_dropped_closes_its_connection() {
     let (proxy, site) = through(Server::shared());
-    let run = site.run("a").with(&PATIENT).start();
+    let run = site.made().run("a").with(&PATIENT).start();
     site.store.until_begun("a");
     let before = proxy.accepted();
     proxy.hole(true);
@@ -148,7 +148,7 @@ fn a_call_that_is_dropped_closes_its_connection() {
 #[test]
 fn a_reset_connection_is_made_anew() {
     let (proxy, site) = through(Server::shared());
-    let run = site.run("a").with(&PATIENT).start();
+    let run = site.made().run("a").with(&PATIENT).start();
     site.store.until_begun("a");
     for _ in 0..3 {
         let before = proxy.accepted();

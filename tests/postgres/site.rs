@@ -120,13 +120,11 @@ impl Site {
         client.query_one(&sql, &[]).unwrap().get(0)
     }
 
-    /// Makes the tables in MySQL or MariaDB, if there are none: on a busy machine that takes longer than the
-    /// calls of a hasty run may.
+    /// Makes the tables, if there are none: on a busy machine that takes longer than the calls of a hasty run
+    /// may.
     #[allow(dead_code)] // as above
     pub(crate) fn made(&self) -> &Self {
-        if self.is_mysql() {
-            self.verb(&["init"]).end().with_code(0);
-        }
+        self.verb(&["init"]).end().with_code(0);
         self
     }
 

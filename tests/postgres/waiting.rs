@@ -164,8 +164,7 @@ fn a_server_that_is_away_is_waited_for() {
     let database = server.database();
     let site = Site::new(database.url());
     let quick = |client: &str| site.short(client).with(&["--store-timeout=300ms"]);
-    // The tables are made in the time that this takes.
-    site.short("before").end().with_code(0);
+    site.made();
     server.ctl(&["-w", "-m", "fast", "stop"]);
     let begun = Instant::now();
     quick("b").end().with_code(69);
