@@ -5,6 +5,8 @@
 // helpers lack.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "support/fair_share.rs"]
+mod fair_share;
 #[path = "support/programs.rs"]
 mod programs;
 mod support;

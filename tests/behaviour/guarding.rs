@@ -10,7 +10,9 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::waitpid;
 use nix::unistd::Pid;
 
+use crate::fair_share::FairShare;
 use crate::programs::unruly;
+use crate::starving::MOST_PROCESSES;
 use crate::support::{
     Line, Run, Store, alive, boot_ms, children, is_root, signal, until, until_dead,
 };
@@ -19,7 +21,7 @@ use crate::support::{
 fn unruly_job(store: &Store, words: &str) -> Line {
     let script = format!(
         "exec 9>>lock; flock -n 9 || echo overlap >> log; echo \"begin node-a unruly $$\" >> log; \
-         exec {} {words} > shown",
+         exec prlimit {MOST_PROCESSES} {} {words} > shown",
         unruly().display()
     );
     store.free_run("node-a").hasty().script(&script)
@@ -46,12 +48,14 @@ fn whatever_a_job_does_it_ends_with_its_supervisor() {
         let store = Store::new();
         let run = running_unruly(&store, words);
         let guard = run.guard();
+        let share = FairShare::measure(&[], 1);
         run.signal(Signal::SIGKILL);
         let killed = boot_ms();
         store.until_job_gone();
         let took = boot_ms() - killed;
         // The grace, and a margin's length at most.
-        assert!(took < 300 + 1_000, "{words}: {took} ms");
+        let most = 300 + share.allows(1_000);
+        assert!(took < most, "{words}: {took} ms, at most {most}");
         until_dead(guard);
     }
 }

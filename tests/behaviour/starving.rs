@@ -2,27 +2,26 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::{Child, Command};
+use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 
+use crate::fair_share::FairShare;
 use crate::programs::unruly;
 use crate::support::{Line, Run, Store, boot_ms, is_root, until};
 
 /// A user of these jobs alone: what it may have at most is counted for each user.
 const USER: &str = "54321";
 
-/// More than one processor can fork before the guard reaps them.
-const MOST_PROCESSES: &str = "--nproc=3000:3000";
+/// What prlimit(1) grants a job that forks without end: more than one processor can fork before the guard reaps them, and
+/// fewer than would leave the machine without a number for a process. Root's jobs have no such limit.
+pub(crate) const MOST_PROCESSES: &str = "--nproc=3000:3000";
 
 /// What a busy machine may add to the time that an end takes, in ms.
 const PATIENCE: i64 = 2_000;
-
-/// The sessions that divide the processor evenly on an idle machine: that of the job, and that of the [`Reference`].
-const SESSIONS_WHEN_IDLE: i64 = 2;
 
 /// These tests have the processor one after the other: each of them takes all of it.
 fn alone() -> MutexGuard<'static, ()> {
@@ -74,45 +73,9 @@ fn until_renewed_for(store: &Store, run: &Run, ms: i64) {
     });
 }
 
-/// A process that never rests, in a session of its own on the processor of these tests: what it gets of the processor is
-/// what the kernel gives to a guard without precedence.
-struct Reference(Option<Child>);
-
-impl Reference {
-    /// Root's guard has precedence, and needs none.
-    fn start() -> Self {
-        let spin = [
-            "taskset",
-            "-c",
-            &one_processor(),
-            "sh",
-            "-c",
-            "while :; do :; done",
-        ];
-        let child = || Command::new("setsid").args(spin).spawn().unwrap();
-        Self((!is_root()).then(child))
-    }
-
-    /// What the machine, as busy as it was since the start, may add to the time that an end takes, in ms.
-    fn patience(&self) -> i64 {
-        let Some(child) = &self.0 else {
-            return PATIENCE;
-        };
-        let text = fs::read_to_string(format!("/proc/{}/schedstat", child.id())).unwrap();
-        let mut numbers = text.split_whitespace().map(|it| it.parse::<i64>().unwrap());
-        let (ran, waited) = (numbers.next().unwrap(), numbers.next().unwrap());
-        PATIENCE
-            .max(PATIENCE * ((ran + waited) / 1_000) / (SESSIONS_WHEN_IDLE * ran / 1_000).max(1))
-    }
-}
-
-impl Drop for Reference {
-    fn drop(&mut self) {
-        if let Some(child) = &mut self.0 {
-            child.kill().unwrap();
-            child.wait().unwrap();
-        }
-    }
+/// What another process gets of the processor of these tests. On an idle machine its session and the job's divide it.
+fn fair_share() -> FairShare {
+    FairShare::measure(&["taskset", "-c", &one_processor()], 2)
 }
 
 /// Waits until the job is gone, and gives how long that took, in ms.
@@ -130,11 +93,11 @@ fn a_guard_that_reaps_without_end_keeps_its_deadlines() {
     let run = line.with(&terms).start();
     store.until_begun("node-a");
     until_renewed_for(&store, &run, 10_000);
-    let reference = Reference::start();
+    let share = fair_share();
     run.signal(Signal::SIGTERM);
     let asked = boot_ms();
     let took = until_gone(&store, asked);
-    let most = 300 + reference.patience();
+    let most = 300 + share.allows(PATIENCE);
     assert!(took < most, "{took} ms after TERM, at most {most}");
     run.end().with_code(137);
 }
@@ -147,12 +110,12 @@ fn a_guard_that_reaps_without_end_ends_its_job_with_the_supervisor() {
         let run = littering(&store, 50).start();
         store.until_begun("node-a");
         until_renewed_for(&store, &run, 2_000);
-        let reference = Reference::start();
+        let share = fair_share();
         run.signal(how);
         let took = until_gone(&store, boot_ms());
         // A stopped supervisor differs from a live one by its lease alone.
         let lease = if how == Signal::SIGSTOP { 8_700 } else { 0 };
-        let most = lease + 300 + reference.patience();
+        let most = lease + 300 + share.allows(PATIENCE);
         assert!(took < most, "{how}: {took} ms, at most {most}");
         if how == Signal::SIGSTOP {
             run.signal(Signal::SIGCONT);
@@ -168,9 +131,9 @@ fn a_guard_that_reaps_without_end_keeps_the_time_limit() {
     let line = littering(&store, 50).with(&["--timeout=3s"]);
     let run = line.start();
     store.until_begun("node-a");
-    let reference = Reference::start();
+    let share = fair_share();
     let took = until_gone(&store, boot_ms());
-    let most = 3_000 + 300 + reference.patience();
+    let most = 3_000 + 300 + share.allows(PATIENCE);
     assert!(took < most, "{took} ms, at most {most}");
     run.end().with_code(124);
 }
