@@ -67,17 +67,23 @@ fn job(words: &[&str]) -> Vec<OsString> {
 /// The least margin between a holder's own deadline and another's takeover.
 const MARGIN_MS: u64 = 1_000;
 
-/// Runs it until its deadline; it must be gone within the margin.
-fn assert_ended_in_time(words: &[&str]) {
+/// Starts it, and waits until it is ready.
+fn started(words: &[&str], kill_grace: u64) -> Guarded {
     let script = format!("exec {} {} > $D/ready", unruly().display(), words.join(" "));
-    let mut guarded = Guarded::fork(shell(&script), Leftovers::Kill, 3_600_000);
+    let mut guarded = Guarded::fork(shell(&script), Leftovers::Kill, kill_grace);
     guarded.start(Some(guarded.deadline(3_600_000, 3_600_000)));
     guarded.expect_started();
-    until("it ignores TERM", || {
+    until("it is ready", || {
         std::fs::read(guarded.path("ready"))
             .ok()
             .filter(|text| text == b"r")
     });
+    guarded
+}
+
+/// Runs it until its deadline; it must be gone within the margin.
+fn assert_ended_in_time(words: &[&str]) {
+    let mut guarded = started(words, 3_600_000);
     let deadline = guarded.deadline(20, 120);
     guarded.send(&ToGuard::Deadline { deadline });
     let gone = until_gone(&mut guarded);
@@ -138,9 +144,9 @@ fn a_whole_tree_does_not_outlive_its_lease() {
 }
 
 fn a_guard_that_is_blinded_leaves_it_to_its_supervisor() {
-    let mut guarded = Guarded::fork(job(&["blind"]), Leftovers::Kill, 100);
-    guarded.start(Some(guarded.deadline(200, 300)));
-    guarded.expect_started();
+    let mut guarded = started(&["blind"], 100);
+    let signal = libc::SIGTERM;
+    guarded.send(&ToGuard::Pass { signal });
     while guarded.next() != Received::Closed {}
     until_gone_without_guard(&mut guarded);
     let status = guarded.handle.try_wait().unwrap();

@@ -16,7 +16,8 @@
  * unruly tree N     N processes: some nested, some in sessions of their own, some
  *                   orphans, some stopped
  * unruly root FILE  set-user-ID root: becomes root, writes its pid to FILE, and stays
- * unruly blind      takes its parent's right to open files, leaves a child, and ends
+ * unruly blind      after a TERM takes its parent's right to open files, leaves a child,
+ *                   and ends
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -246,7 +247,7 @@ static void until_asked(void) {
 int main(int count, char **words) {
     const char *mode = count > 1 ? words[1] : "";
     const char *word = count > 2 ? words[2] : "1";
-    if (*mode && strchr("chsw", *mode) && count < 4)
+    if (*mode && strchr("bchsw", *mode) && count < 4)
         until_asked();
     signal(SIGTERM, SIG_IGN);
     if (!strcmp(mode, "tracer") || !strcmp(mode, "odd"))
