@@ -87,6 +87,7 @@ fn main() {
     mysql::cause_faults(&words);
     redis::cause_faults(&words);
     quorum::cause_faults(&words);
+    job::myself();
     let mut options = options::Options::parse(&words);
     let mut failed = 0;
     let mut passed = 0;

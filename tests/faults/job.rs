@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use nix::sys::signal::{SigSet, Signal};
@@ -115,9 +116,11 @@ impl Plan {
     }
 }
 
-/// This program.
-pub(crate) fn myself() -> PathBuf {
-    std::env::current_exe().unwrap()
+/// This program, as it was found at the start: in a chroot the kernel gives another path once the process has mounts of its
+/// own.
+pub(crate) fn myself() -> &'static Path {
+    static PATH: LazyLock<PathBuf> = LazyLock::new(|| std::env::current_exe().unwrap());
+    &PATH
 }
 
 /// The files of those that may stamp for the run whose job has this one.
