@@ -269,7 +269,7 @@ fn not_started(cx: &Context<'_>, unstarted: &Unstarted) -> String {
             format!("no process for {program}: {error}")
         }
         Unstarted::Guard(NotStarted::TooLate) => format!(
-            "the request for the token of {} took too long; {program} was not started",
+            "it was too late for a start under the token of {}; {program} was not started",
             cx.group()
         ),
         Unstarted::Signal(signal) => {

@@ -198,7 +198,7 @@ fn end_of(run: &RunRecord, view: &View) -> String {
     format!("{what}{age} on {}", run.client)
 }
 
-/// A client that could not start its job, and so asked for no token, after the last run began.
+/// A client that could not start its job, and so took no token, after the last run began.
 fn unstarted(past: &Past<'_>, view: &View) -> Option<String> {
     let last = newest(past).map(|run| run.started_at);
     let of_late = past.refusals.iter().filter(|it| it.is_unstarted());
