@@ -5,8 +5,6 @@
 // helpers lack.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "support/fair_share.rs"]
-mod fair_share;
 #[path = "support/programs.rs"]
 mod programs;
 mod support;
@@ -31,6 +29,8 @@ mod documentation;
 mod durability;
 #[path = "behaviour/exit_codes.rs"]
 mod exit_codes;
+#[path = "behaviour/fair_share.rs"]
+mod fair_share;
 #[path = "behaviour/first_minutes.rs"]
 mod first_minutes;
 #[path = "behaviour/full_disk.rs"]

@@ -87,6 +87,7 @@ fn main() {
     mysql::cause_faults(&words);
     redis::cause_faults(&words);
     quorum::cause_faults(&words);
+    // Before a store gives this program mounts of its own.
     job::myself();
     let mut options = options::Options::parse(&words);
     let mut failed = 0;
