@@ -274,8 +274,11 @@ fn the_program_as_it_is_released_is_a_static_pie_and_not_too_large() {
     }
     // The variables that Cargo sets for this test do not belong to that build: it would start
     // again.
-    let is_cargos =
-        |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    let is_cargos = |name: &str| {
+        ["CARGO_PKG_", "CARGO_MANIFEST_", "OUT_DIR"]
+            .iter()
+            .any(|it| name.starts_with(it))
+    };
     for (name, _) in std::env::vars_os() {
         if name == "LIBSQLITE3_FLAGS" || name.to_str().is_some_and(is_cargos) {
             cargo.env_remove(name);
