@@ -14,8 +14,8 @@ use serde_json::Value;
 /// Debian's name; elsewhere it may be another.
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
-/// After this time a browser hangs. It is far above what one takes on a machine that is ten times
-/// as busy as it can be.
+/// A browser that has not ended by then hangs. One that is slow does not: the page of 500 groups
+/// took more than a minute beside four busy processes.
 const LIMIT: Duration = Duration::from_secs(600);
 
 /// Shows the page in a frame and measures it. A frame has any width, which a window has not, and
