@@ -16,7 +16,7 @@ use crate::store::kv::flights::Turned;
 use crate::store::kv::written::Written;
 use crate::store::kv::{Ask, Commit, Found, Outcome, drawn_pause};
 use crate::store::net::deadline::Deadline;
-use crate::token::StoreTime;
+use crate::token::{StoreTime, Until};
 
 /// What a commit is about.
 pub(super) struct Plan<'a> {
@@ -249,7 +249,10 @@ pub(super) async fn attempt(
         announces: plan.commit.announces.as_ref().map(|it| it.channel.clone()),
         asked: plan.commit.then.clone(),
     };
-    let to = addresses(members, &group, plan.commit, turned);
+    // What an earlier try has written is completed, however late.
+    let until = plan.commit.until.as_ref();
+    let until = until.filter(|_| turned.is_none() && !has_happened);
+    let to = addresses(members, &group, until);
     let needed = members.majority();
     let enough = |answers: &Answers| answers.count(Did::Done) >= needed;
     let accepted = members.round(deadline, &wish, to, enough).await;
@@ -278,15 +281,9 @@ pub(super) async fn attempt(
     }
 }
 
-/// The members, in the generation of the first round: one that has joined since has not promised.
-fn addresses(
-    members: &Members,
-    group: &Group<'_>,
-    commit: &Commit,
-    turned: Option<&Turned>,
-) -> Vec<Option<To>> {
+/// The members, in the generation of the first round: one that has joined since has not promised. They accept until then.
+fn addresses(members: &Members, group: &Group<'_>, until: Option<&Until>) -> Vec<Option<To>> {
     let generation = group.first().map(|(_, report)| report.generation);
-    let until = commit.until.as_ref().filter(|_| turned.is_none());
     let to = members.all.iter().enumerate().map(|(index, member)| {
         let report = group.iter().find(|(of, _)| *of == index);
         let expiry_ms = match until {

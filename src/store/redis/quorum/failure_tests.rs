@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::QuorumKv;
+use super::attempt::{Plan, Tried, attempt};
 use crate::store::kv::{Ask, Commit, Committed, Fields, Found, Kv as _, Outcome, Put};
 use crate::store::redis::settings::Settings;
 use crate::store::redis::test_server::Quorum;
@@ -34,8 +35,8 @@ pub(super) fn until_joined(quorum: &Quorum) {
     });
 }
 
-fn swap(kv: &mut QuorumKv, from: Option<&str>, to: &str) -> Result<Committed, StoreError> {
-    kv.commit(&Commit {
+fn swapping(from: Option<&str>, to: &str) -> Commit {
+    Commit {
         compare: vec![(TOKEN.into(), from.map(str::to_owned))],
         puts: vec![Put {
             key: TOKEN.into(),
@@ -46,7 +47,11 @@ fn swap(kv: &mut QuorumKv, from: Option<&str>, to: &str) -> Result<Committed, St
             lists: Vec::new(),
         }],
         ..Commit::default()
-    })
+    }
+}
+
+fn swap(kv: &mut QuorumKv, from: Option<&str>, to: &str) -> Result<Committed, StoreError> {
+    kv.commit(&swapping(from, to))
 }
 
 fn done(committed: Result<Committed, StoreError>) {
@@ -140,6 +145,28 @@ fn a_frozen_member_slows_nothing_and_a_second_one_ends_grants() {
     );
     quorum.0[1].thaw();
     assert_eq!(version(&mut kv).as_deref(), Some("100"));
+}
+
+/// The answers of its first try are lost, and its time is over when the second one learns that it has happened.
+#[test]
+fn a_commit_that_has_happened_is_in_time_however_late_that_is_known() {
+    const LIMIT: Duration = Duration::from_millis(100);
+    let quorum = quorum();
+    let mut kv = client_of(&quorum);
+    done(swap(&mut kv, None, "1"));
+    let commit = Commit {
+        until: Some(look(&mut kv).now.until(LIMIT)),
+        ..swapping(Some("1"), "2")
+    };
+    let tries = kv.call(async |members, deadline, turned| {
+        let mut plan = Plan::of(&commit);
+        let first = attempt(members, deadline, turned, &mut plan).await?;
+        plan.sent.push(members.highest());
+        tokio::time::sleep(LIMIT * 2).await;
+        Ok([first, attempt(members, deadline, turned, &mut plan).await?])
+    });
+    let happened = tries.unwrap().map(|it| matches!(it, Tried::Happened(_)));
+    assert_eq!(happened, [true, true]);
 }
 
 #[test]
