@@ -14,7 +14,7 @@ use crate::sys::wait::Status;
 use crate::token::operator::Act;
 use crate::token::queue::LIVES;
 use crate::token::rule::tests::fixture::{MS, but, client, s};
-use crate::token::{Evidence, GroupName, SessionId};
+use crate::token::{Evidence, GroupName, SessionId, Waiter};
 
 /// The machine's clock reads 100 s at the start.
 const BEGUN: Duration = s(100);
@@ -308,6 +308,37 @@ fn a_wait_behind_a_holder_ends_as_a_refusal_though_an_earlier_grant_has_no_answe
         assert!(rig.now.0 <= BEGUN + s(7));
     }
     assert_eq!(short(rig.ending()), "refused by clause 4");
+}
+
+/// A waiter that has come in between refuses the session, and the grant may happen all the same.
+#[test]
+fn a_refusal_does_not_settle_a_grant_that_has_no_answer_while_the_row_stands() {
+    for wait in [Wait::No, Wait::For(BEGUN + s(15))] {
+        let mut holder = Rig::running();
+        holder.job_ends(Status::Exited(0));
+        holder.answered();
+        let mut rig = waits("a", wait, &holder);
+        rig.answered();
+        assert!(matches!(rig.out, Some(Request::Swap(_))), "{:?}", rig.out);
+        rig.fails();
+        let other = claim_of("b");
+        let other = Waiter {
+            session: other.session,
+            client: other.client,
+            failback: false,
+        };
+        let expiry = rig.store.now().until(s(30));
+        while rig.machine.ending().is_none() {
+            let group = GroupName::new("g").unwrap();
+            rig.store.join(&group, &other, &expiry, None).unwrap();
+            rig.wait(Duration::from_millis(250));
+            if rig.out.is_some() {
+                rig.answered();
+            }
+            assert!(rig.now.0 <= BEGUN + s(20), "{wait:?}: {}", place(&rig));
+        }
+        assert_eq!(short(rig.ending()), "store failed, perhaps granted: true");
+    }
 }
 
 /// Such a session knows by a lock of its own host what no other can know, and would delay the others.

@@ -14,7 +14,7 @@ use crate::store::Request;
 use crate::token::mutant::{Mutant, is_mutant};
 use crate::token::swap::Before;
 use crate::token::{
-    GrantKind, IncarnationNote, OnceMark, Row, RunRecord, SessionId, StoreTime, swap,
+    GrantKind, IncarnationNote, OnceMark, Row, RunRecord, SessionId, StoreTime, Version, swap,
 };
 
 /// A token that is held, whose job has not been started.
@@ -44,6 +44,8 @@ pub(in crate::run) struct Grant {
     kind: GrantKind,
     pub(super) row: Row,
     pub(super) sent: Sent,
+    /// The version of the row that it replaces.
+    from: Option<Version>,
     vanished: Option<SessionId>,
     /// The previous session was provably dead; otherwise silent.
     proven: bool,
@@ -115,6 +117,7 @@ impl Seeking {
                 version,
                 at: step.now,
             },
+            from: row.map(|row| row.version),
             vanished: row.and_then(|row| row.session().cloned()),
             proven,
             run,
@@ -155,6 +158,13 @@ impl Seeking {
             asked_at,
         };
         Some(self.hold(step, *grant, seen))
+    }
+
+    /// A grant without an answer may still happen: the last look has found the row that it replaces.
+    pub(super) fn is_in_doubt(&self) -> bool {
+        let from = self.last_grant.as_ref().and_then(|grant| grant.from);
+        let stands = self.stands_at(from);
+        !self.unsettled.is_empty() && stands
     }
 
     /// Repeats the request for the key's state. Without an answer no job starts: in the end it is

@@ -108,6 +108,12 @@ impl Seeking {
         Duration::ZERO
     }
 
+    /// The row stands at this version, as far as is known.
+    pub(super) fn stands_at(&self, version: Option<Version>) -> bool {
+        let found = self.watch.map(|watch| watch.version);
+        found == version || found.is_none()
+    }
+
     fn follow(
         &mut self,
         step: &mut Step<'_>,

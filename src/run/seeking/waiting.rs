@@ -166,7 +166,11 @@ impl Seeking {
         why: Refusal,
     ) -> Next {
         if step.limits.wait == Wait::No {
-            return Next::End(Ending::Refused { clause, why });
+            return match self.trouble.as_ref().filter(|_| self.is_in_doubt()) {
+                // The grant is settled first, as long as the store's failures are borne.
+                Some(trouble) => self.failed(step, trouble.last.clone()),
+                None => Next::End(Ending::Refused { clause, why }),
+            };
         }
         self.trouble = None;
         // A session that is refused for facts of its own host alone would delay the others.
@@ -241,11 +245,8 @@ impl Seeking {
             error,
             perhaps_granted,
         };
-        // A grant without an answer may still happen while the row stands as it was.
-        let last = self.queued.last.take().filter(|(_, why)| {
-            let stands = matches!(why, Refusal::HeadStart { .. } | Refusal::Observed { .. });
-            !(stands && perhaps_granted)
-        });
+        let is_in_doubt = self.is_in_doubt();
+        let last = self.queued.last.take().filter(|_| !is_in_doubt);
         let ending = match (self.trouble.take(), last) {
             (Some(trouble), _) => store_failed(trouble.last),
             (None, Some((clause, why))) if unanswered < AWAY => Ending::Refused { clause, why },
