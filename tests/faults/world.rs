@@ -88,9 +88,9 @@ impl World {
         self.nodes.iter().map(|node| node.group.clone()).collect()
     }
 
-    /// Calls tokenrun for every node whose time has come. Gives the new calls' places
-    /// among the living.
-    pub(crate) fn call_those_due(&mut self, brief: bool) -> Vec<usize> {
+    /// Calls tokenrun for every node whose time has come; after the last fault with brief jobs and
+    /// long limits. Gives the new calls' places among the living.
+    pub(crate) fn call_those_due(&mut self, over: bool) -> Vec<usize> {
         let mut begun = Vec::new();
         for index in 0..self.nodes.len() {
             let node = &self.nodes[index];
@@ -108,8 +108,11 @@ impl World {
                 false => self.random.spread(10, 250),
             };
             self.nodes[index].due = now() + pause * MS;
-            let wishes = Wishes::random(&mut self.random);
-            let plan = Plan::random(&mut self.random, brief);
+            let wishes = match over {
+                true => Wishes::patient(&mut self.random),
+                false => Wishes::random(&mut self.random),
+            };
+            let plan = Plan::random(&mut self.random, over);
             begun.extend(self.call(&group, &client, &wishes, &plan));
         }
         begun
