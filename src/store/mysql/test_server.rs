@@ -5,7 +5,7 @@
 //! it imports nothing of the crate.
 
 use std::os::unix::fs::{PermissionsExt, chown};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -21,8 +21,8 @@ mod kind;
 #[allow(clippy::duplicate_mod)]
 mod reserved_port;
 
+use self::kind::servant;
 pub(crate) use self::kind::{Kind, program};
-use self::kind::{servant, server_command};
 use self::reserved_port::ReservedPort;
 
 /// How long a server may take to start or to end.
@@ -134,12 +134,14 @@ impl Server {
     /// A server on the data that is in this folder.
     pub(crate) fn start_in(kind: Kind, folder: PathBuf, configuration: &[&str]) -> Self {
         let port = ReservedPort::take();
-        // Before the server, so that it never outlives this process. The server's own file has its id.
+        // Before the server, so that it never outlives this process. The server's own file has its id. In the server's
+        // root, for its user may not be able to reach that from here.
         let script = format!(
             "read line; kill -9 $(cat '{folder}/pid'); rm -rf '{folder}'",
-            folder = folder.display()
+            folder = kind.seen(&folder)
         );
-        let mut keeper = server_command(Path::new("/bin/sh"))
+        let mut keeper = kind
+            .command("/bin/sh")
             .args(["-c", &script])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())

@@ -119,7 +119,7 @@ pub(super) fn servant() -> Option<User> {
 }
 
 /// A command as that user.
-pub(super) fn server_command(program: &Path) -> Command {
+fn server_command(program: &Path) -> Command {
     let mut command = match servant() {
         None => Command::new(program),
         Some(user) => {
