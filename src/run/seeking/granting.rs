@@ -160,11 +160,10 @@ impl Seeking {
         Some(self.hold(step, *grant, seen))
     }
 
-    /// A grant without an answer may still happen: the last look has found the row that it replaces.
+    /// A grant without an answer may still happen: as far as is known, the row is the one that it replaces.
     pub(super) fn is_in_doubt(&self) -> bool {
         let from = self.last_grant.as_ref().and_then(|grant| grant.from);
-        let stands = self.stands_at(from);
-        !self.unsettled.is_empty() && stands
+        !self.unsettled.is_empty() && self.stands_at(from)
     }
 
     /// Repeats the request for the key's state. Without an answer no job starts: in the end it is

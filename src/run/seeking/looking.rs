@@ -110,8 +110,8 @@ impl Seeking {
 
     /// The row stands at this version, as far as is known.
     pub(super) fn stands_at(&self, version: Option<Version>) -> bool {
-        let found = self.watch.map(|watch| watch.version);
-        found == version || found.is_none()
+        self.watch
+            .is_none_or(|watch| Some(watch.version) == version)
     }
 
     fn follow(
