@@ -19,12 +19,13 @@ fn three_hundred_holders_over_a_frozen_server_leave_it_its_connections() {
     let database = server.database();
     let site = Site::new(database.url());
     site.short("a").end().with_code(0);
-    // A busy machine connects 300 clients in more than two seconds. Clients that give up sooner keep the
-    // server busy with connections that have no client.
+    // A busy machine needs many seconds to connect 300 clients. Clients that give up sooner keep the server
+    // busy with connections that have no client. The lease outlasts the fault and all of that, however slow
+    // the machine is, for the connections are the matter here.
     let timing = [
         "--heartbeat=2s",
-        "--takeover-after=50s",
-        "--store-timeout=5s",
+        "--takeover-after=3m",
+        "--store-timeout=10s",
     ];
     // A connection from before, because it is not easy to have one afterwards.
     let mut client = Client::connect(&database.tcp_url(), NoTls).unwrap();
