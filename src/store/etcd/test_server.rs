@@ -142,6 +142,7 @@ impl Cluster {
                 "--election-timeout=500",
                 "--logger=zap",
             ])
+            .args(unsynced())
             .args(&self.options)
             .args(options)
             .env_clear();
@@ -236,4 +237,10 @@ fn endpoints(ports: &[Ports]) -> String {
         .iter()
         .map(|it| format!("127.0.0.1:{}", it.client.number()));
     all.collect::<Vec<_>>().join(",")
+}
+
+/// What makes a server's syncs return at once: no library can, for its calls do not go through libc. A slow disk would
+/// fail tests with short time-outs, and no test cuts the power. Benches have the server as it is.
+fn unsynced() -> Option<&'static str> {
+    cfg!(test).then_some("--unsafe-no-fsync")
 }
