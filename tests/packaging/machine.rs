@@ -15,6 +15,9 @@ set -e
 mount -t tmpfs machine "$1"
 cd "$1"
 mkdir upper work root
+# What root's runs on this machine keep is not seen there, nor what they write meanwhile.
+mkdir -p upper/var/lib
+mknod upper/var/lib/tokenrun c 0 0
 mount -t overlay machine -o lowerdir=/,upperdir=upper,workdir=work root
 rm -f root/usr/local/bin/tokenrun
 if [ -n "$3" ]; then
