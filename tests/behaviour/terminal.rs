@@ -43,14 +43,14 @@ fn an_interrupt_ends_a_shells_loop_around_tokenrun() {
 fn a_job_that_handles_the_interrupt_gets_it_once_and_goes_its_own_way() {
     let store = Store::new();
     let mut terminal = terminal(&store);
-    // For sh, which is dash: bash loses about one signal in a thousand between two commands.
+    // For dash: bash loses about one signal in a thousand between two commands.
     std::fs::write(
         store.file("job"),
         r#"trap 'n=$((n+1))' INT; trap 'done=1' USR1
            echo up; while [ -z "$done" ]; do sleep 0.01; done; echo "got $n"; exit 7"#,
     )
     .unwrap();
-    terminal.line("t -- sh job");
+    terminal.line("t -- dash job");
     terminal.until("up\r\n");
     terminal.key(ctrl('c'));
     // To tokenrun alone: what was passed on before it has arrived when it has.
@@ -133,7 +133,7 @@ fn a_resized_window_is_signalled_once() {
            echo up; while [ -z "$done" ]; do sleep 0.01; done; echo "all $n"; stty size"#,
     )
     .unwrap();
-    terminal.line("t -- sh job");
+    terminal.line("t -- dash job");
     terminal.until("up\r\n");
     for (number, rows) in [(1, 30), (2, 31)] {
         terminal.resize(rows, 90);

@@ -9,11 +9,11 @@ use crate::site::Site;
 fn a_server_that_is_made_to_go_on_alone_is_observed() {
     let cluster = Cluster::start(3);
     let site = new_store(&cluster);
-    site.run("a").hasty().job(&["true"]).end().with_code(0);
+    site.patient("a").job(&["true"]).end().with_code(0);
     (0..3).for_each(|index| cluster.kill(index));
     cluster.launch_alone(0);
     cluster.until_led();
-    let next = site.run("b").hasty().script("echo ran").start();
+    let next = site.patient("b").script("echo ran").start();
     next.until_says("may have forgotten a grant");
     assert_eq!(next.end().with_code(0).stdout, "ran\n");
 }
@@ -24,12 +24,12 @@ fn a_server_that_is_made_to_go_on_alone_is_observed() {
 fn after_the_loss_of_two_disks_of_three_the_emptied_cluster_is_observed() {
     let cluster = Cluster::start(3);
     let site = new_store(&cluster);
-    site.run("a").hasty().job(&["true"]).end().with_code(0);
+    site.patient("a").job(&["true"]).end().with_code(0);
     (0..3).for_each(|index| cluster.kill(index));
     cluster.forget();
     (0..3).for_each(|index| cluster.launch(index));
     cluster.until_led();
-    let next = site.run("b").hasty().job(&["true"]).start();
+    let next = site.patient("b").job(&["true"]).start();
     next.until_says("may have forgotten a grant");
     next.end().with_code(0);
 }
@@ -40,7 +40,7 @@ fn after_the_loss_of_two_disks_of_three_the_emptied_cluster_is_observed() {
 fn a_restored_cluster_grants_nothing_until_every_holder_has_ended() {
     let cluster = Cluster::start(1);
     let site = new_store(&cluster);
-    site.run("a").hasty().job(&["true"]).end().with_code(0);
+    site.patient("a").job(&["true"]).end().with_code(0);
     // More than the restored cluster has when it is looked at first.
     for number in 0..30 {
         cluster
@@ -52,8 +52,7 @@ fn a_restored_cluster_grants_nothing_until_every_holder_has_ended() {
         .etcdctl(&["snapshot", "save", snapshot.to_str().unwrap()])
         .unwrap();
     let holder = site
-        .run("a")
-        .hasty()
+        .patient("a")
         .script("echo yes > begun; sleep 60")
         .start();
     site.store.until_line("begun");
@@ -62,7 +61,7 @@ fn a_restored_cluster_grants_nothing_until_every_holder_has_ended() {
     cluster.launch(0);
     cluster.until_led();
     let next: Site = Site::new(site.url.clone());
-    let next = next.run("b").hasty().script("echo ran").start();
+    let next = next.patient("b").script("echo ran").start();
     next.until_says("may have forgotten a grant");
     holder.end().with_code(76);
     assert_eq!(next.end().with_code(0).stdout, "ran\n");
@@ -74,8 +73,7 @@ fn a_full_database_loses_no_job_silently() {
     let cluster = Cluster::start_as(&["--quota-backend-bytes=8000000"]);
     let site = new_store(&cluster);
     let run = site
-        .run("a")
-        .hasty()
+        .patient("a")
         .script("echo yes > begun; sleep 60")
         .start();
     site.store.until_line("begun");

@@ -61,7 +61,8 @@ impl Place {
         std::os::unix::fs::symlink(TOKENRUN, site.store.file("tokenrun")).unwrap();
         let place = Self { cluster, site };
         let client = format!(
-            "unset ETCDCTL_PASSWORD; exec {} --endpoints=127.0.0.1:{} --user=${{AS:-root:root}} \"$@\"",
+            "unset ETCDCTL_PASSWORD; exec {} --endpoints=127.0.0.1:{} --command-timeout=30s \
+             --user=${{AS:-root:root}} \"$@\"",
             program("etcdctl").display(),
             place.cluster.port(0)
         );

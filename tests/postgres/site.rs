@@ -38,6 +38,13 @@ impl Site {
             .script(PROVING)
     }
 
+    /// The same with a short lease and a wait for the store: one that has just elected its
+    /// leader is slow to answer on a busy machine.
+    #[allow(dead_code)] // not every program of tests has use for it
+    pub(crate) fn patient(&self, client: &str) -> Line {
+        self.run(client).hasty().with(&["--wait=30s"])
+    }
+
     /// The same job with `true`.
     pub(crate) fn short(&self, client: &str) -> Line {
         self.run(client).job(&["true"])

@@ -72,19 +72,19 @@ fn without_a_majority_nothing_is_granted_and_the_holder_ends_its_job() {
     cluster.launch(0);
     cluster.launch(1);
     cluster.until_led();
-    site.run("a").hasty().job(&["true"]).end().with_code(0);
+    site.patient("a").job(&["true"]).end().with_code(0);
 }
 
 #[test]
 fn a_cluster_without_its_data_is_observed_and_so_is_one_that_no_operator_has_called_new() {
     let cluster = Cluster::start(1);
     let site = new_store(&cluster);
-    site.run("a").hasty().job(&["true"]).end().with_code(0);
+    site.patient("a").job(&["true"]).end().with_code(0);
     cluster.kill(0);
     cluster.forget();
     cluster.launch(0);
     cluster.until_led();
-    let next = site.run("b").hasty().job(&["true"]).start();
+    let next = site.patient("b").job(&["true"]).start();
     next.until_says("may have forgotten a grant");
     next.end().with_code(0);
 }

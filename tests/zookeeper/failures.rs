@@ -9,7 +9,7 @@ use crate::{new_store, programs};
 fn after_the_loss_of_two_disks_of_three_the_ensemble_is_observed() {
     let cluster = Cluster::start(3);
     let site = new_store(&cluster);
-    site.run("a").hasty().job(&["true"]).end().with_code(0);
+    site.patient("a").job(&["true"]).end().with_code(0);
     (0..3).for_each(|index| cluster.kill(index));
     for index in [0, 1] {
         std::fs::remove_dir_all(cluster.data(index)).unwrap();
@@ -17,7 +17,7 @@ fn after_the_loss_of_two_disks_of_three_the_ensemble_is_observed() {
     }
     cluster.until_led();
     cluster.launch(2);
-    let next = site.run("b").hasty().job(&["true"]).start();
+    let next = site.patient("b").job(&["true"]).start();
     next.until_says("may have forgotten a grant");
     next.end().with_code(0);
 }
@@ -28,7 +28,7 @@ fn after_the_loss_of_two_disks_of_three_the_ensemble_is_observed() {
 fn after_distrust_a_restored_ensemble_grants_nothing_until_every_holder_has_ended() {
     let cluster = Cluster::start(1);
     let site = new_store(&cluster);
-    site.run("a").hasty().job(&["true"]).end().with_code(0);
+    site.patient("a").job(&["true"]).end().with_code(0);
     cluster.kill(0);
     let backup = cluster.folder().join("backup");
     let copy = |from: &std::path::Path, to: &std::path::Path| {
@@ -39,8 +39,7 @@ fn after_distrust_a_restored_ensemble_grants_nothing_until_every_holder_has_ende
     cluster.launch(0);
     cluster.until_led();
     let holder = site
-        .run("a")
-        .hasty()
+        .patient("a")
         .script("echo yes > begun; sleep 60")
         .start();
     site.store.until_line("begun");
@@ -50,7 +49,7 @@ fn after_distrust_a_restored_ensemble_grants_nothing_until_every_holder_has_ende
     cluster.launch(0);
     cluster.until_led();
     site.verb(&["distrust", "--yes"]).end().with_code(0);
-    let next = site.run("b").hasty().script("echo ran").start();
+    let next = site.patient("b").script("echo ran").start();
     next.until_says("may have forgotten a grant");
     holder.end().with_code(76);
     assert_eq!(next.end().with_code(0).stdout, "ran\n");

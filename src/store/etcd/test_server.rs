@@ -151,14 +151,15 @@ impl Cluster {
 
     /// Waits until a majority answers.
     pub(crate) fn until_led(&self) {
-        self.wait_until("an answer", || self.etcdctl(&["get", "x"]).is_some());
+        let answers = || self.etcdctl_at(&self.ports, "2s", &["get", "x"]).is_some();
+        self.wait_until("an answer", answers);
     }
 
     /// The server that leads.
     pub(crate) fn leader(&self) -> Option<usize> {
         (0..self.count()).find(|index| {
             let words = ["endpoint", "status", "--write-out=fields"];
-            let said = self.etcdctl_at(std::slice::from_ref(&self.ports[*index]), &words);
+            let said = self.etcdctl_at(std::slice::from_ref(&self.ports[*index]), "2s", &words);
             let said = said.unwrap_or_default();
             let field = |name: &str| {
                 let mut lines = said.lines();
@@ -207,10 +208,10 @@ impl Cluster {
 
     /// What etcdctl prints for a command, if it succeeds.
     pub(crate) fn etcdctl(&self, words: &[&str]) -> Option<String> {
-        self.etcdctl_at(&self.ports, words)
+        self.etcdctl_at(&self.ports, "30s", words)
     }
 
-    fn etcdctl_at(&self, ports: &[Ports], words: &[&str]) -> Option<String> {
+    fn etcdctl_at(&self, ports: &[Ports], limit: &str, words: &[&str]) -> Option<String> {
         let mut command = Command::new(program("etcdctl"));
         command.env_clear().env("ETCDCTL_API", "3");
         let mut ends = endpoints(ports);
@@ -222,7 +223,8 @@ impl Cluster {
         }
         let output = command
             .arg(format!("--endpoints={ends}"))
-            .args(["--dial-timeout=2s", "--command-timeout=2s"])
+            .arg(format!("--dial-timeout={limit}"))
+            .arg(format!("--command-timeout={limit}"))
             .args(words)
             .stdin(Stdio::null())
             .output()
