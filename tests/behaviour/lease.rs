@@ -55,7 +55,7 @@ fn a_store_that_fails_for_longer_than_the_lease_ends_the_job_in_time() {
 #[test]
 fn a_store_that_fails_for_a_while_does_no_harm() {
     let store = Store::new();
-    let durations = ["--heartbeat=300ms", "--store-timeout=300ms"];
+    let durations = ["--heartbeat=300ms", "--store-timeout=2s"];
     let run = store.free_run("node-a").with(&durations).start();
     let job = store.until_begun("node-a");
     for turn in 1..=2 {

@@ -62,16 +62,12 @@ fn a_lock_that_outlasts_the_time_out_is_reported_with_its_owner() {
     store.free_run("node-a").job(&["true"]).end().with_code(0);
     let holder = Holder::of(&store.database());
     let run = || {
-        let line = store.free_run("node-a").with(&["--store-timeout=300ms"]);
+        let line = store.free_run("node-a").with(&["--store-timeout=2s"]);
         line.job(&["touch", "ran"]).end().with_code(69)
     };
     let pid = format!("pid {}", holder.pid());
     let ended = run();
-    ended.says(&[
-        "locked for longer than 300ms",
-        &pid,
-        "touch was not started",
-    ]);
+    ended.says(&["locked for longer than 2s", &pid, "touch was not started"]);
     assert!(!ended.stderr.contains("stopped"), "{ended:?}");
 
     signal(holder.pid(), Signal::SIGSTOP);

@@ -67,7 +67,7 @@ fn a_stop_while_the_store_can_not_even_be_opened_ends_tokenrun_at_once() {
     locked
         .execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE")
         .unwrap();
-    let run = store.free_run("node-a").with(&["--store-timeout=10s"]);
+    let run = store.free_run("node-a").with(&["--store-timeout=1m"]);
     for line in [run.job(&["touch", "ran"]), store.verb(&["history"])] {
         let run = with_signals(line).start();
         until_waiting(&run);
@@ -75,7 +75,7 @@ fn a_stop_while_the_store_can_not_even_be_opened_ends_tokenrun_at_once() {
         run.signal(Signal::SIGTERM);
         let ended = run.end();
         assert_eq!(ended.signal, Some(15), "{ended:?}");
-        assert!(asked.elapsed() < Duration::from_secs(5), "{ended:?}");
+        assert!(asked.elapsed() < Duration::from_secs(30), "{ended:?}");
     }
     assert!(!store.file("ran").exists());
 }

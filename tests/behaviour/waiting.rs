@@ -75,28 +75,27 @@ fn five_waiters_run_in_the_order_of_their_arrival() {
 
 #[test]
 fn a_killed_waiter_delays_no_other_for_longer_than_three_seconds() {
-    let store = Store::new();
-    let holder = holder(&store);
-    let first = waits(&store, "first");
-    let dead = waits(&store, "dead");
-    let last = waits(&store, "last");
-    dead.signal(Signal::SIGKILL);
-    let killed = Instant::now();
-    until_dead(dead.pid());
-    store.go(0);
-    store.until_begun("first");
-    store.go(0);
-    store.until_begun("last");
-    assert!(
-        killed.elapsed() < Duration::from_millis(3_300),
-        "{:?}",
-        killed.elapsed()
-    );
-    store.go(0);
-    for run in [holder, first, last] {
-        run.end().with_code(0);
-    }
-    assert_eq!(begun(&store), ["holder", "first", "last"]);
+    within(Duration::from_millis(3_300), || {
+        let store = Store::new();
+        let holder = holder(&store);
+        let first = waits(&store, "first");
+        let dead = waits(&store, "dead");
+        let last = waits(&store, "last");
+        dead.signal(Signal::SIGKILL);
+        let killed = Instant::now();
+        until_dead(dead.pid());
+        store.go(0);
+        store.until_begun("first");
+        store.go(0);
+        store.until_begun("last");
+        let took = killed.elapsed();
+        store.go(0);
+        for run in [holder, first, last] {
+            run.end().with_code(0);
+        }
+        assert_eq!(begun(&store), ["holder", "first", "last"]);
+        took
+    });
 }
 
 /// The process that will be the job: it exists while its run waits, which may take long.
@@ -435,24 +434,19 @@ fn a_waiter_takes_a_kept_token_and_leaves_a_handed_off_one() {
 
 #[test]
 fn a_waiter_waits_for_the_end_of_at_least_and_of_a_pause() {
-    let store = Store::new();
-    let short = ["--at-least=1500ms"];
-    store
-        .free_run("a")
-        .with(&short)
-        .job(&["true"])
-        .end()
-        .with_code(0);
-    let begun = Instant::now();
-    store
-        .free_run("a")
-        .with(&["--wait=1m"])
-        .job(&["true"])
-        .end()
-        .with_code(0);
-    let took = begun.elapsed();
-    assert!(took >= Duration::from_millis(1_000), "{took:?}");
-    assert!(took < Duration::from_millis(2_500), "{took:?}");
+    within(Duration::from_millis(2_500), || {
+        let store = Store::new();
+        let run = |word: &str| {
+            let line = store.free_run("a").with(&[word]);
+            line.job(&["true"]).end().with_code(0);
+        };
+        let begun = Instant::now();
+        run("--at-least=1500ms");
+        run("--wait=1m");
+        let took = begun.elapsed();
+        assert!(took >= Duration::from_millis(1_500), "{took:?}");
+        took
+    });
 }
 
 #[test]

@@ -168,15 +168,17 @@ fn a_lock_that_lasts_is_named_and_a_job_goes_on_beside_it() {
     let timing = [
         "--heartbeat=200ms",
         "--takeover-after=40s",
-        "--store-timeout=500ms",
+        "--store-timeout=3s",
     ];
     let run = site.made().run("a").with(&timing).start();
     site.store.until_begun("a");
     let mut tables = Tables::of(&database);
     tables.lock();
     run.until_says("locked");
-    let ended = site.short("b").with(&SHORT).end().with_code(69);
-    ended.says(&["locked", "55P03", "was not started"]);
+    let ended = site.short("b").with(&["--store-timeout=3s"]).end();
+    ended
+        .with_code(69)
+        .says(&["locked", "55P03", "was not started"]);
     tables.unlock();
     run.until_says("can be used again");
     site.store.go(4);

@@ -82,7 +82,7 @@ fn a_run_goes_on_unharmed_when_the_server_is_back_in_time() {
         .with(&[
             "--heartbeat=200ms",
             "--takeover-after=40s",
-            "--store-timeout=500ms",
+            "--store-timeout=2s",
         ])
         .start();
     site.store.until_begun("a");

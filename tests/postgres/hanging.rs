@@ -36,10 +36,7 @@ fn mute(answer: &'static [u8]) -> u16 {
 fn ends_in_time(url: &str, words: &[&str], under: &[&str]) {
     let site = Site::new(url);
     let begun = Instant::now();
-    let line = site
-        .short("a")
-        .with(&["--store-timeout=700ms"])
-        .under(under);
+    let line = site.short("a").with(&["--store-timeout=2s"]).under(under);
     let ended = line.end().with_code(69);
     let took = begun.elapsed();
     ended.says(words);
@@ -105,7 +102,7 @@ fn needs_root_a_name_that_is_never_found_costs_one_time_out() {
 const PATIENT: [&str; 3] = [
     "--heartbeat=200ms",
     "--takeover-after=40s",
-    "--store-timeout=500ms",
+    "--store-timeout=1s",
 ];
 
 fn through(server: &Server) -> (Proxy, Site) {

