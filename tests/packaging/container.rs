@@ -249,7 +249,7 @@ pub(crate) const HASTY: [&str; 5] = [
     "--heartbeat=1s",
     "--takeover-after=5s",
     "--kill-grace=300ms",
-    "--store-timeout=1s",
+    "--store-timeout=500ms",
     "--head-start=100ms",
 ];
 
