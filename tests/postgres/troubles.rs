@@ -15,7 +15,7 @@ const PATIENT: [&str; 3] = [
 
 /// A run that has begun.
 fn holder(site: &Site) -> Run {
-    let run = site.run("a").with(&PATIENT).start();
+    let run = site.made().run("a").with(&PATIENT).start();
     site.store.until_begun("a");
     run
 }
