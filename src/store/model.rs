@@ -283,7 +283,7 @@ impl ModelData {
         Reading {
             row: self.rows.get(group).cloned(),
             now: now.clone(),
-            queue: self.queue_of(group),
+            queue: self.queue_of(group).cloned().collect(),
             refuses: None,
             memory: self.memory(server),
             done: key.and_then(|key| self.key(group, key)).map(Box::new),
@@ -297,9 +297,9 @@ impl ModelData {
     }
 
     /// The waiters of a group.
-    pub(crate) fn queue_of(&self, group: &GroupName) -> Vec<QueueEntry> {
-        let of_group = self.queue.iter().filter(|(other, _)| other == group);
-        of_group.map(|(_, entry)| entry.clone()).collect()
+    pub(crate) fn queue_of(&self, group: &GroupName) -> impl Iterator<Item = &QueueEntry> {
+        let of_group = self.queue.iter().filter(move |(other, _)| other == group);
+        of_group.map(|(_, entry)| entry)
     }
 
     /// Carries out [`Records::record`] at `now`.

@@ -94,12 +94,12 @@ pub fn before<'a>(
     now: &'a StoreTime,
 ) -> impl Iterator<Item = &'a QueueEntry> {
     let own = queue.iter().find(|entry| entry.waiter.session == *session);
-    let rank = |entry: &QueueEntry| (entry.number, entry.waiter.session.clone());
+    let rank = |entry: &'a QueueEntry| (entry.number, &entry.waiter.session);
     let own = own.map(rank);
     queue
         .iter()
         .filter(|entry| entry.is_alive(now))
-        .filter(move |entry| own.as_ref().is_none_or(|own| rank(entry) < *own))
+        .filter(move |entry| own.is_none_or(|own| rank(entry) < own))
 }
 
 /// The claimant's position among the waiters that the rule would let in after this look.

@@ -40,11 +40,11 @@ fn in_queue(wait: Wait) -> (Rig, Rig) {
 
 fn queue(rig: &Rig) -> Vec<String> {
     let group = GroupName::new("g").unwrap();
-    let queue = rig.store.contents().queue_of(&group);
-    queue
-        .iter()
-        .map(|entry| entry.waiter.client.to_string())
-        .collect()
+    let contents = rig.store.contents();
+    let clients = contents
+        .queue_of(&group)
+        .map(|entry| entry.waiter.client.to_string());
+    clients.collect()
 }
 
 #[test]
@@ -99,7 +99,11 @@ fn a_waiters_heartbeat_expires_in_the_stores_time_and_the_next_one_counts() {
     assert!(rig.store.now().is_past(&expiry));
     rig.answered();
     let group = GroupName::new("g").unwrap();
-    let is_alive = |rig: &Rig| rig.store.contents().queue_of(&group)[0].is_alive(&rig.store.now());
+    let is_alive = |rig: &Rig| {
+        let contents = rig.store.contents();
+        let mut queue = contents.queue_of(&group);
+        queue.next().unwrap().is_alive(&rig.store.now())
+    };
     assert!(!is_alive(&rig));
     rig.wait(s(1));
     rig.answered();

@@ -32,15 +32,11 @@ impl World {
     /// heartbeats.
     pub(super) fn queue(&self) -> Vec<(SessionId, Option<Stamp>)> {
         let now = self.store_time();
-        let seen = |entry: QueueEntry| {
+        let seen = |entry: &QueueEntry| {
             let alive = entry.is_alive(&now);
-            (entry.waiter.session, alive.then_some(entry.seen_at))
+            (entry.waiter.session.clone(), alive.then_some(entry.seen_at))
         };
-        self.store
-            .queue_of(&group())
-            .into_iter()
-            .map(seen)
-            .collect()
+        self.store.queue_of(&group()).map(seen).collect()
     }
 
     /// Writes an operator's swap.
@@ -113,7 +109,7 @@ impl World {
     pub(super) fn swap(&mut self, sender: &Sender, swap: &Swap) -> Swapped {
         let now = self.store_time();
         let before = self.row().cloned();
-        let queue = self.store.queue_of(&group());
+        let queue: Vec<QueueEntry> = self.store.queue_of(&group()).cloned().collect();
         let store = (self.left.commits > 0).then(|| self.store.clone());
         let swapped = self.store.swap(swap, &now);
         if matches!(swapped, Swapped::Done(_)) {

@@ -91,7 +91,9 @@ impl World {
     fn swap(&mut self, process: usize, swap: &Swap, now: &StoreTime) -> Swapped {
         let before = self.store.rows.get(&swap.to.group).cloned();
         let saved = self.lossy.then(|| self.store.clone());
-        self.queue_before = self.store.queue_of(&swap.to.group);
+        self.queue_before.clear();
+        let queue = self.store.queue_of(&swap.to.group);
+        self.queue_before.extend(queue.cloned());
         let swapped = self.store.swap(swap, now);
         self.say(|| {
             let (stamp, version) = (swap.stamp, swap.to.version.number() % 100_000);

@@ -40,9 +40,9 @@ impl World {
     }
 
     pub(super) fn is_in_queue(&self, waiter: &Waiter, now: &StoreTime) -> bool {
-        let queue = self.store.queue_of(&group());
-        let mut own = queue.iter().filter(|entry| entry.waiter == *waiter);
-        own.any(|entry| entry.is_alive(now))
+        let group = group();
+        let mut queue = self.store.queue_of(&group);
+        queue.any(|entry| entry.waiter == *waiter && entry.is_alive(now))
     }
 
     /// No session is granted the token past a waiter that has been in the queue since before the

@@ -1,7 +1,6 @@
 //! The world of the simulation: true time, what is to happen, the store and the nodes.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::dice::Dice;
 use super::happening::What;
@@ -34,7 +33,7 @@ pub(super) struct World {
     /// True time, in ms.
     pub(super) now: u64,
     sequence: u64,
-    queue: BinaryHeap<Reverse<(u64, u64)>>,
+    /// What is to happen, by its time and its sequence number.
     events: BTreeMap<(u64, u64), What>,
     pub(super) store: ModelData,
     /// The store some commits ago, with the fences granted since.
@@ -117,7 +116,6 @@ impl World {
             dice,
             now: 0,
             sequence: 0,
-            queue: BinaryHeap::new(),
             events: BTreeMap::new(),
             store: ModelData::default(),
             older: Vec::new(),
@@ -183,7 +181,6 @@ impl World {
     pub(super) fn after(&mut self, ms: u64, what: What) {
         self.sequence += 1;
         let key = (self.now + ms, self.sequence);
-        self.queue.push(Reverse(key));
         self.events.insert(key, what);
     }
 
@@ -205,12 +202,11 @@ impl World {
 
     /// Runs all events until then.
     pub(super) fn pass_until(&mut self, end: u64) -> Result<(), String> {
-        while self.queue.peek().is_some_and(|Reverse(key)| key.0 <= end) {
-            let Some(Reverse(key)) = self.queue.pop() else {
-                break;
-            };
-            self.now = key.0;
-            let what = self.events.remove(&key).unwrap();
+        while let Some(next) = self.events.first_entry()
+            && next.key().0 <= end
+        {
+            let ((at, _), what) = next.remove_entry();
+            self.now = at;
             self.happen(what);
             self.check_overlap();
             if let Some(violation) = self.violation.take() {

@@ -2,7 +2,7 @@
 //! a snapshot and its restore, and two clients that look and commit.
 
 use std::collections::HashSet;
-use std::hash::{BuildHasher as _, RandomState};
+use std::hash::BuildHasher as _;
 
 use super::*;
 
@@ -395,9 +395,11 @@ impl World {
 
 /// How many worlds there are; or what is wrong in one, and how it came to it.
 fn search(scenario: &Scenario) -> Result<usize, (&'static str, Vec<World>)> {
-    let hasher = RandomState::new();
+    // Most of the time goes into hashes, so they are quick ones.
+    let hasher = foldhash::quality::RandomState::default();
     let first = World::new(scenario.looks);
-    let mut known = HashSet::from([hasher.hash_one(first)]);
+    let mut known = HashSet::<u64, foldhash::fast::RandomState>::default();
+    known.insert(hasher.hash_one(first));
     let mut worlds = vec![(first, 0)];
     let mut at = 0;
     while let Some((world, _)) = worlds.get(at).copied() {
