@@ -5,6 +5,7 @@
 //! it imports nothing of the crate.
 
 use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::OnceLock;
@@ -15,12 +16,15 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 // Several crates name these files by their paths.
+#[path = "test_server/fresh.rs"]
+mod fresh;
 #[path = "test_server/kind.rs"]
 mod kind;
 #[path = "../test_server/reserved_port.rs"]
 #[allow(clippy::duplicate_mod)]
 mod reserved_port;
 
+use self::fresh::{Fresh, keeper};
 use self::kind::servant;
 pub(crate) use self::kind::{Kind, program};
 use self::reserved_port::ReservedPort;
@@ -86,26 +90,7 @@ impl Server {
     /// A started server of this kind.
     pub(crate) fn start_of(kind: Kind, configuration: &[&str]) -> Self {
         let folder = Self::folder_of(kind);
-        let data = format!("--datadir={}", kind.seen(&folder.join("data")));
-        // A server removes the temporary files of others.
-        let temporary = format!("--tmpdir={}", kind.seen(&folder));
-        match kind {
-            Kind::Mariadb => done(
-                kind.command("mariadb-install-db")
-                    .args(["--no-defaults", &data, &temporary])
-                    .args(["--auth-root-authentication-method=normal", "--skip-test-db"])
-                    .arg("--innodb-log-file-size=16M"),
-            ),
-            Kind::Mysql => done(
-                kind.command("/usr/sbin/mysqld")
-                    .args(["--no-defaults", "--initialize-insecure"])
-                    .args([&data, &temporary, "--secure-file-priv=NULL"])
-                    .args([
-                        "--innodb-flush-method=nosync",
-                        "--innodb-redo-log-capacity=16M",
-                    ]),
-            ),
-        };
+        Fresh::of(kind).copy_to(&folder);
         let server = Self::start_in(kind, folder, configuration);
         if kind == Kind::Mysql {
             // As in MariaDB. A replica has one of its own.
@@ -140,16 +125,9 @@ impl Server {
             "read line; kill -9 $(cat '{folder}/pid'); rm -rf '{folder}'",
             folder = kind.seen(&folder)
         );
-        let mut keeper = kind
-            .command("/bin/sh")
-            .args(["-c", &script])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let (keeper, lifeline) = keeper(kind, &script);
         let server = Self {
-            _lifeline: keeper.stdin.take().unwrap(),
+            _lifeline: lifeline,
             keeper,
             folder,
             kind,
@@ -233,6 +211,10 @@ impl Server {
 
     /// True if the server takes connections.
     pub(crate) fn is_ready(&self) -> bool {
+        // A client costs more than a look at the socket.
+        if UnixStream::connect(self.socket()).is_err() {
+            return false;
+        }
         let mut client = self.client();
         client.args(["-e", "SELECT 1"]);
         let client = client.stdout(Stdio::null()).stderr(Stdio::null());
