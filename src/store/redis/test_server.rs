@@ -228,7 +228,9 @@ impl Server {
         while !happened() {
             let log = || std::fs::read_to_string(self.folder.join("log")).unwrap_or_default();
             assert!(begun.elapsed() < START, "no {what}: {}", log());
-            std::thread::sleep(Duration::from_millis(5));
+            // A look may start a process: what takes long is looked at less often.
+            let pause = begun.elapsed() / 20;
+            std::thread::sleep(pause.clamp(Duration::from_millis(5), Duration::from_millis(50)));
         }
     }
 
