@@ -1,9 +1,10 @@
 //! `move` and `revoke --wait`: a token goes to another node now, and the operator sees when.
 
+use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use crate::site::{GROUP, Site};
-use crate::support::{Line, Terminal, until, until_dead};
+use crate::support::{Ended, Line, Run, Terminal, until, until_dead, until_stopped};
 
 stories!(
     a_running_job_is_moved_without_overlap,
@@ -37,16 +38,26 @@ fn with_node_b(site: &Site) {
     site.short("node-b").end().with_code(0);
 }
 
+/// Does what waits for the end of node-a's job. The holder learns of it once the operator waits, for the job
+/// could else have ended by then.
+fn awaited(held: &Run, act: Line) -> Ended {
+    held.signal(Signal::SIGSTOP);
+    until_stopped(held.pid());
+    let act = act.start();
+    act.until_says("waiting for node-a to end its job of \"job\"");
+    held.signal(Signal::SIGCONT);
+    act.end().with_code(0)
+}
+
 fn a_running_job_is_moved_without_overlap(site: &Site) {
     with_node_b(site);
     let held = run(site, "node-a").start();
     let job = site.store.until_begun("node-a");
-    let moved = verb(site, &["move", "--to", "node-b", "--wait", "--json"]).end();
-    let moved = moved.with_code(0);
+    let moved = verb(site, &["move", "--to", "node-b", "--wait", "--json"]);
+    let moved = awaited(&held, moved);
     moved.tells(&[
         "goes to node-b when the job of node-a has ended",
         "node-a is asked to end its job",
-        "waiting for node-a to end its job of \"job\"",
         "node-b may have \"job\"",
         "its next run takes it",
     ]);
@@ -176,19 +187,15 @@ fn an_agent_gives_way_to_a_move_and_waits_again(site: &Site) {
             _ => Ok(()),
         }
     });
-    agent.signal(nix::sys::signal::Signal::SIGTERM);
+    agent.signal(Signal::SIGTERM);
     agent.end().with_code(0);
 }
 
 fn a_revoke_can_wait_for_the_end_of_the_job(site: &Site) {
     let held = run(site, "node-a").start();
     let job = site.store.until_begun("node-a");
-    let revoked = verb(site, &["revoke", "--wait"]).end().with_code(0);
-    revoked.tells(&[
-        "waiting for node-a to end its job of \"job\"",
-        "node-a no longer holds \"job\"",
-        "it is free",
-    ]);
+    let revoked = awaited(&held, verb(site, &["revoke", "--wait"]));
+    revoked.tells(&["node-a no longer holds \"job\"", "it is free"]);
     until_dead(job);
     held.end().with_code(76);
     // There is nothing to wait for.
@@ -199,7 +206,7 @@ fn a_revoke_can_wait_for_the_end_of_the_job(site: &Site) {
 fn a_revoke_of_a_dead_holder_waits_for_its_lease_alone(site: &Site) {
     let held = run(site, "node-a").start();
     let job = site.store.until_begun("node-a");
-    held.signal(nix::sys::signal::Signal::SIGKILL);
+    held.signal(Signal::SIGKILL);
     held.end();
     until_dead(job);
     // Its locks prove on this host that it is dead.
