@@ -20,6 +20,8 @@ mkdir -p upper/var/lib
 mknod upper/var/lib/tokenrun c 0 0
 mount -t overlay machine -o lowerdir=/,upperdir=upper,workdir=work root
 rm -f root/usr/local/bin/tokenrun
+# Else each installation indexes all manual pages anew, for ten seconds.
+rm -f root/var/lib/man-db/auto-update
 if [ -n "$3" ]; then
     touch root/usr/local/bin/tokenrun
     chmod 755 root/usr/local/bin/tokenrun

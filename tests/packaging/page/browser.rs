@@ -30,11 +30,14 @@ function measure() {
   const all = [...page.querySelectorAll("body *")];
   const seen = element => element.getClientRects().length > 0;
   const clipped = element => element.closest("svg *, thead, .defs, .timeline li *, body > input");
+  const folded = [...page.querySelectorAll("details:not([open])")], scroll = root.scrollWidth, height = root.scrollHeight;
+  // What is folded has no place, and one that is asked for is laid out each time anew.
+  folded.forEach(it => it.open = true);
   const wide = all.filter(it => seen(it) && !clipped(it) && it.getBoundingClientRect().right > root.clientWidth + 1);
   const texts = selector => [...page.querySelectorAll(selector)].map(it => it.textContent);
   const shown = () => Object.fromEntries(["day", "week", "month"].map(it =>
     [it, [...page.querySelectorAll("svg." + it)].filter(seen).length]));
-  const found = {width: root.clientWidth, scroll: root.scrollWidth, height: root.scrollHeight,
+  const found = {width: root.clientWidth, scroll: Math.max(scroll, root.scrollWidth), height,
     wide: wide.slice(0, 5).map(it => it.outerHTML.slice(0, 120)), elements: all.length,
     title: page.title, names: texts(".groups tbody th"), summaries: texts("summary h3"), body: texts(".attention")[0] || "",
     scripts: page.scripts.length, images: page.images.length, links: texts("link").length,
@@ -45,6 +48,7 @@ function measure() {
   page.getElementById("month").click();
   found.then = shown();
   page.getElementById("WINDOW").click();
+  folded.forEach(it => it.open = false);
   const text = JSON.stringify(found).replace(/[<>&\u0080-\uffff]/g, c => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
   document.getElementById("found").textContent = text;
 }
