@@ -7,7 +7,7 @@ use crate::machine::{Machine, shared_folder};
 use crate::mails::without_time;
 use crate::server::Server;
 use crate::support::{Store, until};
-use crate::systemd::{install, install_database, property, until_over};
+use crate::systemd::{install, install_database, until_over};
 
 struct Node {
     store: Store,
@@ -49,19 +49,13 @@ impl Node {
         install_database(&self.machine, url);
         let job = format!("#!/bin/sh\n{job}\n");
         self.machine.write("/opt/etl/run.sh", "0755", &job);
-        let before = property(&self.machine, "InvocationID");
-        self.machine.shell(
-            "systemctl daemon-reload; systemctl reset-failed nightly.service || true
-             systemctl start --no-block nightly.service",
-        );
-        // Until then it is as inactive as after its end. A unit that is not loaded has no id.
-        until("the service has started", || {
-            match property(&self.machine, "InvocationID") {
-                id if id.is_empty() || id == before => Err(id),
-                _ => Ok(()),
-            }
-        });
+        self.machine
+            .shell("systemctl daemon-reload; systemctl reset-failed nightly.service || true");
+        // It ends with the run: a unit that has succeeded may be unloaded the next moment.
+        let mut start = self.machine.command("systemctl");
+        let mut start = start.args(["start", "nightly.service"]).spawn().unwrap();
         during(&self.store);
+        start.wait().unwrap();
         let (result, status) = until_over(&self.machine);
         let journal = self
             .machine

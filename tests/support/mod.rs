@@ -37,15 +37,9 @@ pub(crate) fn until<R>(what: &str, mut ask: impl FnMut() -> Result<R, String>) -
             Err(seen) if started.elapsed() > PATIENCE => {
                 panic!("waited in vain until {what}; seen: {seen}")
             }
-            Err(_) => std::thread::sleep(pause_after(started.elapsed())),
+            Err(_) => std::thread::sleep(Duration::from_millis(5)),
         }
     }
-}
-
-/// The pause before something is looked at again that was waited for so long: what takes long is looked at
-/// less often, for a look may start a process.
-fn pause_after(waited: Duration) -> Duration {
-    (waited / 20).clamp(Duration::from_millis(5), Duration::from_millis(50))
 }
 
 /// Tries something that tells how long it took until it was in time more often than late. A
