@@ -24,7 +24,7 @@ mod kind;
 #[allow(clippy::duplicate_mod)]
 mod reserved_port;
 
-use self::fresh::{Fresh, keeper};
+use self::fresh::Fresh;
 use self::kind::servant;
 pub(crate) use self::kind::{Kind, program};
 use self::reserved_port::ReservedPort;
@@ -125,7 +125,7 @@ impl Server {
             "read line; kill -9 $(cat '{folder}/pid'); rm -rf '{folder}'",
             folder = kind.seen(&folder)
         );
-        let (keeper, lifeline) = keeper(kind, &script);
+        let (keeper, lifeline) = kind.keeper(&script);
         let server = Self {
             _lifeline: lifeline,
             keeper,

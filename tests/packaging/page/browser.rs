@@ -31,7 +31,7 @@ function measure() {
   const seen = element => element.getClientRects().length > 0;
   const clipped = element => element.closest("svg *, thead, .defs, .timeline li *, body > input");
   const folded = [...page.querySelectorAll("details:not([open])")], scroll = root.scrollWidth, height = root.scrollHeight;
-  // What is folded has no place, and one that is asked for is laid out each time anew.
+  // A folded element is laid out by itself each time its place is asked for: 18 s for 500 groups.
   folded.forEach(it => it.open = true);
   const wide = all.filter(it => seen(it) && !clipped(it) && it.getBoundingClientRect().right > root.clientWidth + 1);
   const texts = selector => [...page.querySelectorAll(selector)].map(it => it.textContent);

@@ -1,7 +1,7 @@
 //! A server's first data. To make them takes a server several seconds, to copy them takes none.
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin};
 use std::sync::OnceLock;
 
 use super::kind::Kind;
@@ -31,7 +31,7 @@ impl Fresh {
     fn made(kind: Kind) -> Self {
         let folder = Server::folder_of(kind);
         let script = format!("read line; rm -rf '{}'", kind.seen(&folder));
-        let (keeper, lifeline) = keeper(kind, &script);
+        let (keeper, lifeline) = kind.keeper(&script);
         let data = format!("--datadir={}", kind.seen(&folder.join("data")));
         // A server removes the temporary files of others.
         let temporary = format!("--tmpdir={}", kind.seen(&folder));
@@ -52,8 +52,10 @@ impl Fresh {
                     ]),
             ),
         };
-        // The id of the server: one that finds none draws its own.
-        let _ = std::fs::remove_file(folder.join("data/auto.cnf"));
+        if kind == Kind::Mysql {
+            // The id of the server: one that finds none draws its own.
+            std::fs::remove_file(folder.join("data/auto.cnf")).unwrap();
+        }
         Self {
             folder,
             kind,
@@ -71,19 +73,4 @@ impl Fresh {
         }
         done(&mut copy);
     }
-}
-
-/// A process in the server's root that runs this script, which reads a line first: it reads the end of
-/// the pipe when this process ends.
-pub(super) fn keeper(kind: Kind, script: &str) -> (Child, ChildStdin) {
-    let mut keeper: Command = kind.command("/bin/sh");
-    let mut keeper = keeper
-        .args(["-c", script])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let lifeline = keeper.stdin.take().unwrap();
-    (keeper, lifeline)
 }

@@ -1,7 +1,7 @@
 //! Whose server it is, where its programs are, and as which user they run.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 
 use nix::unistd::{User, geteuid};
 
@@ -62,6 +62,21 @@ impl Kind {
                 command
             }
         }
+    }
+
+    /// A process in the server's root that runs this script, which reads a line first: it reads the end of
+    /// the pipe when this process ends.
+    pub(super) fn keeper(self, script: &str) -> (Child, ChildStdin) {
+        let mut keeper = self.command("/bin/sh");
+        let mut keeper = keeper
+            .args(["-c", script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let lifeline = keeper.stdin.take().unwrap();
+        (keeper, lifeline)
     }
 
     /// A library of this host, which is in the server's root under the same name.
