@@ -125,6 +125,11 @@ impl Cluster {
         self.ports[0].0[3].number()
     }
 
+    /// True if clients also reach the server by TLS.
+    fn is_secured(&self) -> bool {
+        self.lines.contains("secure")
+    }
+
     /// Starts a server on the data that it has.
     pub(crate) fn launch(&self, index: usize) {
         let data = self.data(index);
@@ -136,7 +141,7 @@ impl Cluster {
             self.port(index),
             self.lines,
         );
-        if self.lines.contains("secure") {
+        if self.is_secured() {
             text.push_str(&format!("secureClientPort={}\n", self.secure_port()));
         }
         if self.count() > 1 {
@@ -181,7 +186,11 @@ impl Cluster {
     pub(crate) fn until_led(&self) {
         self.wait_until("an answer", || {
             let says = |index: usize| self.said(index).is_some_and(|it| it.contains("\nMode: "));
-            (0..self.count()).filter(|index| says(*index)).count() > self.count() / 2
+            let enough = (0..self.count()).filter(|index| says(*index)).count() > self.count() / 2;
+            // A server opens its port for TLS after the other one.
+            enough
+                && (!self.is_secured()
+                    || TcpStream::connect(("127.0.0.1", self.secure_port())).is_ok())
         });
     }
 
