@@ -14,6 +14,9 @@ mod blocks;
 #[path = "support/document.rs"]
 #[allow(dead_code)]
 mod document;
+#[path = "../src/store/test_server/libraries.rs"]
+#[allow(clippy::duplicate_mod, dead_code)]
+mod libraries;
 #[path = "packaging/machine.rs"]
 mod machine;
 #[path = "../src/store/mysql/test_server.rs"]

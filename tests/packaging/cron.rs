@@ -6,13 +6,14 @@ use std::process::{Child, Stdio};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
+use crate::libraries::library;
 use crate::machine::{Machine, shared_folder};
 use crate::server::Server;
 use crate::support::{Store, alive, children, signal, until, until_dead};
 
-/// Short durations, as lines of a crontab, and a report of what became of each entry.
-pub(crate) const HASTY: &str = "TOKENRUN_HEARTBEAT=1s\nTOKENRUN_TAKEOVER_AFTER=6s\n\
-    TOKENRUN_KILL_GRACE=300ms\nTOKENRUN_STORE_TIMEOUT=1s\nTOKENRUN_HEAD_START=2s\n\
+/// Short durations, as lines of a crontab. A busy machine may take a second to make the tables.
+pub(crate) const HASTY: &str = "TOKENRUN_HEARTBEAT=1s\nTOKENRUN_TAKEOVER_AFTER=10s\n\
+    TOKENRUN_KILL_GRACE=300ms\nTOKENRUN_STORE_TIMEOUT=3s\nTOKENRUN_HEAD_START=2s\n\
     TOKENRUN_KEEP=1s\n";
 
 /// Two machines with the example in /etc/cron.d, and the database.
@@ -21,7 +22,13 @@ struct Site {
     url: String,
 }
 
-/// A night on a machine: its cron, started two seconds before the hour.
+/// The clock of a machine's cron.
+const CLOCK: &str = "/run/clock";
+
+/// There once that cron has begun.
+const BOOTED: &str = "/run/booted";
+
+/// A night on a machine: its cron, started before the hour.
 pub(crate) struct Night<'a> {
     machine: &'a Machine,
     cron: Child,
@@ -103,13 +110,48 @@ impl Site {
 }
 
 impl<'a> Night<'a> {
-    /// The night before this day of March. Only cron gets another time, not the programs that it
-    /// starts.
-    pub(crate) fn begin(machine: &'a Machine, day: u8) -> Self {
-        let mut cron = machine.command("faketime");
-        let date = format!("2026-03-{day:02} 01:59:58");
-        cron.args([&date, "cron", "-f"]);
+    /// The night before this day of March, on these machines. It is one second to two until each cron has read its
+    /// table, since a cron that comes late runs nothing before the next night. Only cron gets another time, not the
+    /// programs that it starts.
+    pub(crate) fn begin<const N: usize>(machines: [&'a Machine; N], day: u8) -> [Self; N] {
+        let set = |machine: &Machine, time: &str| {
+            let (clock, new) = (machine.path(CLOCK), machine.path("/run/clock.new"));
+            // Never read half-written.
+            fs::write(&new, format!("2026-03-{day:02} {time}\n")).unwrap();
+            fs::rename(new, clock).unwrap();
+        };
+        let nights = machines.map(|machine| {
+            set(machine, "01:59:59");
+            Self::start(machine)
+        });
+        for night in &nights {
+            until("cron has read its table", || {
+                fs::metadata(night.machine.path(BOOTED)).map_err(|error| error.to_string())
+            });
+        }
+        for night in &nights {
+            set(night.machine, "02:00:00");
+            // It sleeps, and looks at its clock when a signal comes.
+            signal(night.cron(), Signal::SIGHUP);
+        }
+        nights
+    }
+
+    /// Starts cron with the clock of the file.
+    fn start(machine: &'a Machine) -> Self {
+        for file in [BOOTED, "/run/crond.reboot"] {
+            let _ = fs::remove_file(machine.path(file));
+        }
+        // Cron does this once it knows the time.
+        let entry = format!("@reboot root touch {BOOTED}\n");
+        machine.write("/etc/cron.d/booted", "0644", &entry);
+        let library = library("faketime/libfaketime.so.1");
+        let mut cron = machine.command("env");
+        cron.arg(format!("LD_PRELOAD={}", library.display()));
+        cron.arg(format!("FAKETIME_TIMESTAMP_FILE={CLOCK}"));
+        cron.args(["FAKETIME_NO_CACHE=1", "FAKETIME_DONT_FAKE_MONOTONIC=1"]);
         let cron = cron
+            .args(["cron", "-f"])
             .stdin(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
@@ -117,11 +159,14 @@ impl<'a> Night<'a> {
         Self { machine, cron }
     }
 
+    /// The process of cron, which nsenter has started.
+    fn cron(&self) -> i32 {
+        children(i32::try_from(self.cron.id()).unwrap())[0]
+    }
+
     /// Ends when cron has nothing more to do, and so no mail more to write.
     pub(crate) fn end(mut self) {
-        // nsenter, faketime, cron.
-        let enter = i32::try_from(self.cron.id()).unwrap();
-        let cron = children(children(enter)[0])[0];
+        let cron = self.cron();
         until("cron's entry has ended", || match &children(cron)[..] {
             [] => Ok(()),
             all => Err(format!("{all:?} on {}", self.machine.name())),
@@ -139,7 +184,7 @@ fn needs_root_two_machines_share_a_nightly_entry() {
     let machines = [site.machine("vm-1"), site.machine("vm-2")];
 
     // The first night: one runs, the other is refused. No mail is sent.
-    let nights = machines.each_ref().map(|machine| Night::begin(machine, 2));
+    let nights = Night::begin(machines.each_ref(), 2);
     let (holder, words) = site.begun();
     assert!(words.starts_with("bind --full etl "), "{words}");
     let [first, second] = &machines;
@@ -157,7 +202,7 @@ fn needs_root_two_machines_share_a_nightly_entry() {
     assert_bare_environment(&fs::read_to_string(site.store.file("environment")).unwrap());
 
     // The second night: it stays where it was. A job that fails is a mail, from its node alone.
-    let nights = [holder, other].map(|machine| Night::begin(machine, 3));
+    let nights = Night::begin([holder, other], 3);
     let (client, words) = site.begun();
     assert_eq!(client, holder.name());
     assert!(words.starts_with("renew "), "{words}");
@@ -181,14 +226,14 @@ fn needs_root_a_machine_that_died_is_taken_over_by_the_next_entry() {
     let site = Site { store, url };
     let holder = site.machine("vm-1");
     let other = site.machine("vm-2");
-    let night = Night::begin(&holder, 2);
+    let [night] = Night::begin([&holder], 2);
     assert_eq!(site.begun().0, "vm-1");
     let job = sleeping_job(&night);
     holder.die();
     until_dead(job);
 
     // In the same night the other is refused still: the holder may only be slow.
-    let night = Night::begin(&other, 2);
+    let [night] = Night::begin([&other], 2);
     assert_eq!(site.report(&other)["outcome"], "refused");
     night.end();
     until("the holder has been silent for long enough", || {
@@ -201,7 +246,7 @@ fn needs_root_a_machine_that_died_is_taken_over_by_the_next_entry() {
         }
     });
 
-    let night = Night::begin(&other, 3);
+    let [night] = Night::begin([&other], 3);
     let (client, words) = site.begun();
     assert_eq!(client, "vm-2");
     assert!(words.starts_with("takeover "), "{words}");

@@ -178,6 +178,11 @@ impl Machine {
         &self.name
     }
 
+    /// A file there, as this machine's programs name it.
+    pub(crate) fn path(&self, file: &str) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/root{file}", self.init))
+    }
+
     /// A command there, as root, with next to no environment.
     pub(crate) fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new("nsenter");

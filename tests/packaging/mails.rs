@@ -12,9 +12,6 @@ use crate::support::{Store, until};
 /// A job that the test ends by a line with its status.
 const WAITING: &str = "echo begun >> log; read -r status < go; exit $status";
 
-/// A busy machine may take a second to make the tables.
-const PATIENT: &str = "TOKENRUN_STORE_TIMEOUT=2s\nTOKENRUN_TAKEOVER_AFTER=10s\n";
-
 /// A machine with cron, on which each night is another.
 struct Vm {
     store: Store,
@@ -46,7 +43,7 @@ impl Vm {
     fn set(&mut self, settings: &str) {
         let example = fs::read_to_string(crate::repository("examples/cron/nightly")).unwrap();
         let report = format!("TOKENRUN_REPORT={}\n", self.store.file("report").display());
-        let entry = format!("{HASTY}{PATIENT}{report}{settings}{example}");
+        let entry = format!("{HASTY}{report}{settings}{example}");
         self.machine.write("/etc/cron.d/nightly", "0644", &entry);
     }
 
@@ -61,7 +58,7 @@ impl Vm {
             let _ = fs::remove_file(self.store.file(file));
         }
         self.nights += 1;
-        let night = Night::begin(&self.machine, self.nights + 1);
+        let [night] = Night::begin([&self.machine], self.nights + 1);
         during(&self.store);
         until("the entry has been run", || {
             fs::metadata(self.store.file("report")).map_err(|error| error.to_string())
