@@ -112,21 +112,28 @@ fn build_image(machine: &Machine) {
     assert_eq!(copied[0], "/etc/ssl/certs/ca-certificates.crt");
 }
 
-/// All files of a machine, but what dpkg and its triggers write for themselves.
-fn files(machine: &Machine) -> BTreeSet<String> {
-    let list = machine.shell(
-        "find / -xdev -path /var/lib/dpkg -prune -o -path /var/log -prune \
-         -o -path /var/cache -prune -o -print",
-    );
-    list.lines().map(str::to_owned).collect()
+/// Which of these files a machine has.
+fn existing(machine: &Machine, files: &BTreeSet<String>) -> BTreeSet<String> {
+    let script = r#"while IFS= read -r file; do
+        if [ -e "$file" ] || [ -L "$file" ]; then printf '%s\n' "$file"; fi
+    done"#;
+    let list = tempfile::NamedTempFile::new().unwrap();
+    let lines: String = files.iter().map(|file| format!("{file}\n")).collect();
+    fs::write(list.path(), lines).unwrap();
+    let mut command = machine.command("sh");
+    command.args(["-ec", script]).stdin(list.reopen().unwrap());
+    output_of(&mut command).lines().map(str::to_owned).collect()
 }
 
-/// Files that did not exist before, and that a program on the machine wrote.
-fn new_files(machine: &Machine, before: &BTreeSet<String>) -> Vec<String> {
-    let written = machine.written();
-    let mut files = files(machine);
-    files.retain(|file| !before.contains(file) && written.contains(file));
-    files.into_iter().collect()
+/// Files that a program on the machine wrote and that a fresh machine lacks, but those that dpkg and its triggers write
+/// for themselves.
+fn new_files(machine: &Machine, fresh: &Machine) -> Vec<String> {
+    let mut written = machine.written();
+    let own = ["/var/lib/dpkg", "/var/log", "/var/cache"];
+    written.retain(|file| !own.iter().any(|own| Path::new(file).starts_with(own)));
+    let before = existing(fresh, &written);
+    let now = existing(machine, &written);
+    now.difference(&before).cloned().collect()
 }
 
 /// README.md's command that begins like this.
@@ -177,11 +184,11 @@ fn needs_root_the_image_builds_and_the_package_installs_and_leaves() {
     let (_, run) = run.unwrap();
     assert_eq!(command("packaging/"), run.replace("/out", "/usr/local"));
     let machine = Machine::start_bare("node-a", &target());
-    let before = files(&machine);
+    let fresh = Machine::start_bare("node-b", &target());
     let install = format!("dpkg --install {} 2>&1", package.display());
     let purge = "dpkg --purge tokenrun 2>&1";
     machine.shell(&install);
-    let installed = new_files(&machine, &before);
+    let installed = new_files(&machine, &fresh);
     for file in [
         "/usr/bin/tokenrun",
         "/usr/share/man/man1/tokenrun.1.gz",
@@ -216,14 +223,14 @@ fn needs_root_the_image_builds_and_the_package_installs_and_leaves() {
     let completion = ". /usr/share/bash-completion/completions/tokenrun; complete -p tokenrun";
     machine.shell(&format!("bash -c '{completion}'"));
     machine.shell(purge);
-    assert_eq!(new_files(&machine, &before), Vec::<String>::new());
+    assert_eq!(new_files(&machine, &fresh), Vec::<String>::new());
 
     // With data.
     machine.shell(&install);
     let said = machine.shell("/usr/bin/tokenrun --group demo -- echo hello");
     assert!(said.contains("hello\n"), "{said}");
     machine.shell(purge);
-    let left = new_files(&machine, &before);
+    let left = new_files(&machine, &fresh);
     assert!(
         left.contains(&"/var/lib/tokenrun/tokenrun.db".to_owned()),
         "{left:?}"
