@@ -4,7 +4,6 @@
 //! The unit tests compile it as a module here; `tests/` and `benches/` name this file by its path. So
 //! it imports nothing of the crate.
 
-use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -16,6 +15,9 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 // Several crates name these files by their paths.
+#[path = "../test_server/folder.rs"]
+#[allow(clippy::duplicate_mod)]
+mod folder;
 #[path = "test_server/fresh.rs"]
 mod fresh;
 #[path = "test_server/kind.rs"]
@@ -102,18 +104,11 @@ impl Server {
 
     /// A folder that the server's user owns.
     pub(crate) fn folder_of(kind: Kind) -> PathBuf {
-        let mut builder = tempfile::Builder::new();
-        builder.prefix("tokenrun-my-");
-        let folder = match kind {
-            Kind::Mariadb => builder.tempdir(),
-            Kind::Mysql => builder.tempdir_in(kind.root().join("tmp")),
-        };
-        let folder = folder.unwrap().keep();
-        std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).unwrap();
-        if let Some(user) = servant() {
-            chown(&folder, Some(user.uid.as_raw()), Some(user.gid.as_raw())).unwrap();
+        let servant = servant();
+        match kind {
+            Kind::Mariadb => folder::create("my", servant.as_ref()),
+            Kind::Mysql => folder::create_in(&kind.root().join("tmp"), "my", servant.as_ref()),
         }
-        folder
     }
 
     /// A server on the data that is in this folder.

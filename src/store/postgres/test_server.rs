@@ -4,7 +4,6 @@
 //! The unit tests compile it as a module here; `tests/` and `benches/` name this file by its path. So
 //! it imports nothing of the crate.
 
-use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::OnceLock;
@@ -12,6 +11,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use nix::unistd::{User, geteuid};
 
+#[path = "../test_server/folder.rs"]
+#[allow(clippy::duplicate_mod)]
+mod folder;
 #[allow(clippy::duplicate_mod)]
 #[path = "../test_server/libraries.rs"]
 mod libraries;
@@ -131,16 +133,7 @@ impl Server {
 
     /// A folder that the server's user owns.
     pub(crate) fn folder() -> PathBuf {
-        let folder = tempfile::Builder::new()
-            .prefix("tokenrun-pg-")
-            .tempdir()
-            .unwrap()
-            .keep();
-        std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).unwrap();
-        if let Some(user) = servant() {
-            chown(&folder, Some(user.uid.as_raw()), Some(user.gid.as_raw())).unwrap();
-        }
-        folder
+        folder::create("pg", servant().as_ref())
     }
 
     /// A server on the data that is in this folder.

@@ -4,7 +4,7 @@
 //! The unit tests compile it as a module here; `tests/` and `benches/` name this file by its path. So
 //! it imports nothing of the crate.
 
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -15,6 +15,9 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, User, geteuid};
 
 // Several crates name the files by their path.
+#[path = "../test_server/folder.rs"]
+#[allow(clippy::duplicate_mod)]
+mod folder;
 #[path = "../test_server/leap.rs"]
 #[allow(clippy::duplicate_mod)]
 mod leap;
@@ -125,15 +128,7 @@ impl Server {
 
     /// A server that is not started yet.
     pub(crate) fn prepare(configuration: &[&str]) -> Self {
-        let folder = tempfile::Builder::new()
-            .prefix("tokenrun-redis-")
-            .tempdir()
-            .unwrap()
-            .keep();
-        std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).unwrap();
-        if let Some(user) = servant() {
-            chown(&folder, Some(user.uid.as_raw()), Some(user.gid.as_raw())).unwrap();
-        }
+        let folder = folder::create("redis", servant().as_ref());
         let port = ReservedPort::take();
         // Before the server, so that it never outlives this process.
         let script = format!(

@@ -1,7 +1,6 @@
 //! Servers of the tests' own, in a temporary directory. They end when the process that started them does, however that
 //! ends: another process waits for that.
 
-use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Mutex;
@@ -9,6 +8,10 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, User, geteuid};
+
+#[path = "folder.rs"]
+#[allow(clippy::duplicate_mod)]
+mod folder;
 
 /// How long servers may take to answer.
 const START: Duration = Duration::from_secs(30);
@@ -56,15 +59,7 @@ pub(crate) fn give(path: &Path) {
 impl Members {
     /// A place for so many servers of this kind.
     pub(crate) fn new(kind: &str, count: usize) -> Self {
-        let folder = tempfile::Builder::new()
-            .prefix(&format!("tokenrun-{kind}-"))
-            .tempdir()
-            .unwrap()
-            .keep();
-        std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).unwrap();
-        if let Some(user) = servant() {
-            chown(&folder, Some(user.uid.as_raw()), Some(user.gid.as_raw())).unwrap();
-        }
+        let folder = folder::create(kind, servant().as_ref());
         // Before the servers, so that none outlives this process.
         let script = format!(
             "read line; for pid in '{folder}'/pid-*; do kill -KILL $(cat $pid); done; rm -rf '{folder}'",
