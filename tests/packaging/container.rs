@@ -245,11 +245,11 @@ pub(crate) fn with_job(mut container: Container, job: &[&str]) -> Container {
 }
 
 /// Durations with which a takeover takes some seconds.
-pub(crate) const HASTY: [&str; 5] = [
+const HASTY: [&str; 5] = [
     "--heartbeat=1s",
-    "--takeover-after=5s",
+    "--takeover-after=10s",
     "--kill-grace=300ms",
-    "--store-timeout=500ms",
+    "--store-timeout=3s",
     "--head-start=100ms",
 ];
 

@@ -3,15 +3,21 @@
 
 use std::net::TcpListener;
 
-use crate::container::{HASTY, Site, with, with_job};
+use crate::container::{Site, with, with_job};
 use crate::kubernetes::{Container, nightly};
 use crate::mails::without_time;
 use crate::server::Server;
 
+/// An operator's word is heard soon, and a job is killed soon.
+const HASTY: [&str; 2] = ["--heartbeat=1s", "--kill-grace=300ms"];
+
+/// Both calls of a pod that waits for no time fall into its first look, which has a second.
+const AT_ONCE: [&str; 2] = ["--wait=0", "--store-timeout=500ms"];
+
 /// The pod of a cluster with a shell in its image, and this job.
 fn pod(options: &[&str], job: &str) -> Container {
-    let hasty = [&HASTY[..], &["--wait=0"], options].concat();
-    with_job(with(nightly("east"), &hasty), &["/bin/sh", "-c", job])
+    let pod = with(with(nightly("east"), &HASTY), options);
+    with_job(pod, &["/bin/sh", "-c", job])
 }
 
 /// Runs it: the exit status, and the log.
@@ -31,9 +37,6 @@ fn needs_root_the_log_has_the_reason_of_each_end() {
     let database = server.database();
     let url = crate::url_from_elsewhere(&database);
     let shown = url.split_once('?').unwrap().0;
-    // A pod that waits for no time gives its first look a second, which making the tables may take.
-    let init = ["init", "-s", &url];
-    site.store().bare(&init).end().with_code(0);
 
     let job = "echo no space left >&2; exit 3";
     assert_eq!(
@@ -86,7 +89,11 @@ fn needs_root_the_log_has_the_reason_of_each_end() {
              {error}; sh was not started; tokenrun doctor examines the store"
         );
         assert_eq!(
-            logged(&site, &url, &pod(&["--once=4"], "exit 0")),
+            logged(
+                &site,
+                &url,
+                &pod(&[&AT_ONCE[..], &["--once=4"]].concat(), "exit 0")
+            ),
             (69, line)
         );
     }
