@@ -119,12 +119,12 @@ pub(super) fn incarnation(server: &Server) -> String {
 fn a_holder_that_a_failover_forgot_and_cut_off_has_no_other_beside_it() {
     let (primary, second) = with_a_standby_that_was_cut_off();
     let site = Site::new(both(&primary, &primary));
-    let old = site.run("old").hasty().start();
+    let old = site.run("old").less_hasty().start();
     site.store.until_begun("old");
     primary.ctl(&["-w", "-m", "immediate", "stop"]);
     second.ctl(&["-w", "promote"]);
     let other = Site::new(both(&second, &second));
-    let new = other.run("new").hasty().start();
+    let new = other.run("new").less_hasty().start();
     new.until_says("may have forgotten a grant");
     assert!(site.store.is_job_alive(), "else this shows nothing");
     other.store.until_begun("new");

@@ -68,14 +68,14 @@ fn a_holder_whose_master_refuses_writes_ends_before_the_promoted_replica_grants(
             info.contains("min_slaves_good_slaves:1")
         });
         let old = settled(&master, &master.tcp_url());
-        let holder = old.run("a").hasty().start();
+        let holder = old.run("a").less_hasty().start();
         old.store.until_begun("a");
         (old, holder)
     });
     let prefix = old.url.rsplit_once('?').unwrap().1;
     let new = Site::new(format!("{}?{prefix}", replica.tcp_url()));
     replica.promote();
-    let next = new.run("b").hasty().start();
+    let next = new.run("b").less_hasty().start();
     next.until_says("may have forgotten a grant");
     assert!(old.store.is_job_alive(), "else this shows nothing");
     new.store.until_begun("b");
@@ -96,12 +96,12 @@ fn a_holder_that_is_cut_off_ends_before_the_promoted_replica_grants() {
     let new = Site::new(format!("{}?{prefix}", replica.tcp_url()));
     // It has nothing of the master's: the grant is lost.
     replica.follow(&Server::start(&[]));
-    let holder = old.run("a").hasty().start();
+    let holder = old.run("a").less_hasty().start();
     old.store.until_begun("a");
     proxy.hole(true);
     master.kill();
     replica.promote();
-    let next = new.run("b").hasty().start();
+    let next = new.run("b").less_hasty().start();
     next.until_says("may have forgotten a grant");
     assert!(old.store.is_job_alive(), "else this shows nothing");
     new.store.until_begun("b");

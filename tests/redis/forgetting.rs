@@ -12,12 +12,12 @@ fn a_server_without_persistence_that_was_killed_grants_nothing_while_the_old_lea
     let old = settled(&server, &format!("redis://127.0.0.1:{}", proxy.port));
     let prefix = old.url.rsplit_once('?').unwrap().1;
     let new = Site::new(format!("{}?{prefix}", server.tcp_url()));
-    let holder = old.run("a").hasty().start();
+    let holder = old.run("a").less_hasty().start();
     old.store.until_begun("a");
     proxy.hole(true);
     server.restart();
     assert_eq!(server.cli(&["DBSIZE"]), "0", "it has forgotten everything");
-    let next = new.run("b").hasty().start();
+    let next = new.run("b").less_hasty().start();
     next.until_says("may have forgotten a grant");
     assert!(old.store.is_job_alive(), "else this shows nothing");
     new.store.until_begun("b");
