@@ -7,6 +7,7 @@ mod program;
 mod run;
 mod store;
 mod terminal;
+mod timely;
 mod traced;
 
 #[allow(unused_imports)] // What is committed is one program's matter.
@@ -19,6 +20,8 @@ pub(crate) use run::{Ended, Line, Run};
 #[allow(unused_imports)] // The tests on other stores bring their own lines.
 pub(crate) use store::{PROVING, Store};
 pub(crate) use terminal::{Terminal, ctrl};
+#[allow(unused_imports)] // What must happen soon is some programs' matter.
+pub(crate) use timely::within;
 #[allow(unused_imports)] // What is asked of the disk is one program's matter.
 pub(crate) use traced::{Call, calls};
 
@@ -40,35 +43,6 @@ pub(crate) fn until<R>(what: &str, mut ask: impl FnMut() -> Result<R, String>) -
             Err(_) => std::thread::sleep(Duration::from_millis(5)),
         }
     }
-}
-
-/// Tries something that tells how long it took until it was in time more often than late. A
-/// busy machine may be late by itself now and then; what breaks its promise is late each time.
-/// A plain process beside each attempt shows how late the machine is. So many processes have a part
-/// in an attempt: tokenrun, its guard, its store's server and the test.
-#[track_caller]
-pub(crate) fn within(most: Duration, attempt: impl FnMut() -> Duration) {
-    const PROCESSES: u32 = 4;
-    let (mut in_time, mut late) = (0, Vec::new());
-    for took in std::iter::repeat_with(attempt).take(9) {
-        if took <= most + PROCESSES * lateness() {
-            in_time += 1;
-        } else {
-            late.push(took);
-        }
-        if in_time > late.len() {
-            return;
-        }
-    }
-    panic!("{in_time} times it took {most:?} at most, but else {late:?}");
-}
-
-/// How late a process ends that sleeps for 20 ms.
-fn lateness() -> Duration {
-    let begun = Instant::now();
-    let status = std::process::Command::new("sleep").arg("0.02").status();
-    assert!(status.unwrap().success());
-    begun.elapsed().saturating_sub(Duration::from_millis(20))
 }
 
 /// Whether this is root.
