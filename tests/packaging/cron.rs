@@ -12,8 +12,8 @@ use crate::server::Server;
 use crate::support::{Store, alive, children, signal, until, until_dead};
 
 /// Short durations, as lines of a crontab. A busy machine may take a second to make the tables.
-pub(crate) const HASTY: &str = "TOKENRUN_HEARTBEAT=1s\nTOKENRUN_TAKEOVER_AFTER=10s\n\
-    TOKENRUN_KILL_GRACE=300ms\nTOKENRUN_STORE_TIMEOUT=3s\nTOKENRUN_HEAD_START=2s\n\
+pub(crate) const HASTY: &str = "TOKENRUN_HEARTBEAT=1s\nTOKENRUN_TAKEOVER_AFTER=14s\n\
+    TOKENRUN_KILL_GRACE=300ms\nTOKENRUN_STORE_TIMEOUT=5s\nTOKENRUN_HEAD_START=2s\n\
     TOKENRUN_KEEP=1s\n";
 
 /// Two machines with the example in /etc/cron.d, and the database.

@@ -72,6 +72,18 @@ impl Vm {
     }
 }
 
+impl Drop for Vm {
+    /// Shows what a failed test's entry has left.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            for file in ["mail", "report"] {
+                let text = fs::read_to_string(self.store.file(file));
+                eprintln!("the {file} of {}: {text:?}", self.machine.name());
+            }
+        }
+    }
+}
+
 /// The body of a mail. Newer versions of cron encode it (quoted-printable).
 fn plain(mail: &str) -> String {
     let (head, body) = mail.split_once("\n\n").unwrap_or_default();
