@@ -20,8 +20,6 @@ mod programs;
 mod signals;
 #[path = "guard/starting.rs"]
 mod starting;
-#[path = "support/timely.rs"]
-mod timely;
 #[path = "guard/unruly.rs"]
 mod unruly;
 #[path = "guard/without_guard.rs"]
