@@ -65,7 +65,7 @@ impl Line {
         ])
     }
 
-    /// The same, but the job is asked to end 8.7 s after the last heartbeat, so that a busy machine can look at it before.
+    /// Durations with which the job is asked to end 8.7 s after the last heartbeat: a busy machine can look at it before.
     #[allow(dead_code)] // not every program of tests has use for it
     pub(crate) fn less_hasty(self) -> Self {
         self.hasty().with(&["--takeover-after=10s"])

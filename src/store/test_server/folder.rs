@@ -15,7 +15,7 @@ pub(super) fn create(kind: &str, servant: Option<&User>) -> PathBuf {
     create_in(&place(), kind, servant)
 }
 
-/// The same in this folder.
+/// A new folder in `parent` for a server of this kind.
 pub(super) fn create_in(parent: &Path, kind: &str, servant: Option<&User>) -> PathBuf {
     let folder = tempfile::Builder::new()
         .prefix(&format!("tokenrun-{kind}-"))
