@@ -25,7 +25,7 @@ struct Site {
 /// The clock of a machine's cron.
 const CLOCK: &str = "/run/clock";
 
-/// There once that cron has begun.
+/// A file that exists once cron has begun.
 const BOOTED: &str = "/run/booted";
 
 /// A night on a machine: its cron, started before the hour.

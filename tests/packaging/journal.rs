@@ -32,7 +32,7 @@ impl Node {
 
     /// Gives the run these variables too.
     fn set(&mut self, variables: &str) {
-        let hasty = "TOKENRUN_HEARTBEAT=500ms TOKENRUN_STORE_TIMEOUT=3s";
+        let hasty = "TOKENRUN_HEARTBEAT=500ms TOKENRUN_STORE_TIMEOUT=900ms";
         let text = format!("[Service]\nEnvironment={hasty} {variables}\n");
         let path = "/etc/systemd/system/nightly.service.d/test.conf";
         self.machine.write(path, "0644", &text);
@@ -122,7 +122,7 @@ fn needs_root_the_journal_has_the_reason_of_each_end() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let closed = "Connection refused (os error 111), while connecting; run.sh was not started; \
                   tokenrun doctor examines the store";
-    let late = "no answer within N while logging in; run.sh was not started; tokenrun doctor \
+    let late = "no answer within 900ms while logging in; run.sh was not started; tokenrun doctor \
                 examines the store";
     let wrong = "password authentication failed for user \"etl\" (SQLSTATE 28P01); run.sh was not \
                  started";
