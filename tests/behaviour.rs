@@ -5,8 +5,6 @@
 // helpers lack.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "support/programs.rs"]
-mod programs;
 mod support;
 
 #[path = "behaviour/between_runs.rs"]
@@ -99,3 +97,5 @@ mod usage;
 mod variables;
 #[path = "behaviour/waiting.rs"]
 mod waiting;
+
+use support::programs;

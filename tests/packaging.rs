@@ -22,9 +22,6 @@ mod machine;
 #[path = "../src/store/mysql/test_server.rs"]
 #[allow(dead_code)]
 mod mysql_server;
-#[path = "support/programs.rs"]
-#[allow(dead_code)]
-mod programs;
 #[path = "../src/store/redis/test_server.rs"]
 #[allow(dead_code)]
 mod redis_server;
@@ -80,6 +77,7 @@ mod systemd;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use support::programs;
 
 /// A file of the repository.
 fn repository(path: &str) -> PathBuf {

@@ -8,9 +8,6 @@
 #[path = "support/guide.rs"]
 #[allow(dead_code)]
 mod blocks;
-#[path = "support/programs.rs"]
-#[allow(dead_code)]
-mod programs;
 #[path = "../src/store/postgres/test_server.rs"]
 #[allow(dead_code)]
 mod server;
@@ -56,3 +53,5 @@ mod troubles;
 mod two_primaries;
 #[path = "postgres/waiting.rs"]
 mod waiting;
+
+use support::programs;

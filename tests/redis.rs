@@ -10,9 +10,6 @@
 mod blocks;
 #[path = "support/certificates.rs"]
 mod certificates;
-#[path = "support/programs.rs"]
-#[allow(dead_code)]
-mod programs;
 #[path = "postgres/proxy.rs"]
 #[allow(dead_code)]
 mod proxy;
@@ -51,6 +48,7 @@ mod waiting;
 use self::server::Server;
 use self::site::Site;
 use self::support::until;
+use support::programs;
 
 /// A store of a test's own on a server, which counts as one that has forgotten nothing.
 fn settled(server: &Server, url: &str) -> Site {

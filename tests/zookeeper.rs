@@ -9,9 +9,6 @@
 mod blocks;
 #[path = "support/certificates.rs"]
 mod certificates;
-#[path = "support/programs.rs"]
-#[allow(dead_code)]
-mod programs;
 #[path = "../src/store/zookeeper/test_server.rs"]
 #[allow(dead_code)]
 mod server;
@@ -34,6 +31,7 @@ mod trusted;
 
 use self::server::Cluster;
 use self::site::Site;
+use support::programs;
 
 /// A store of a test's own, which an operator has called new.
 fn new_store(cluster: &Cluster) -> Site {

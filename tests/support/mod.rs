@@ -2,8 +2,10 @@
 //! environment, and a job that proves when it was alive.
 
 mod commits;
+mod plain;
 mod processes;
 mod program;
+pub(crate) mod programs;
 mod run;
 mod store;
 mod terminal;
