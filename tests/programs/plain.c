@@ -1,5 +1,6 @@
 /* Runs plain processes, one at a time, until its input ends; then it prints how late the latest of them was, in ns.
- * Each sleeps, then computes for some milliseconds, as a short run does. What it computes is not late. */
+ * They are in the session of the test, as what it times is: where the kernel divides the processor by sessions
+ * (autogroup), one of their own would get more of it. Each sleeps, then computes for some milliseconds, as a short run does. What it computes is not late. */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,8 +48,6 @@ static long long lateness(void) {
 int main(void) {
     struct pollfd input = {0, POLLIN, 0};
     long long latest = 0;
-    /* With others of its session it would share what the kernel gives to one. */
-    setsid();
     do {
         long long late = lateness();
         latest = late > latest ? late : latest;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::programs::plain;
 
-/// Plain processes that run beside something, one at a time, in a session of their own.
+/// Plain processes that run beside something, one at a time.
 pub(crate) struct Plain(Child);
 
 impl Plain {
