@@ -1,6 +1,7 @@
 /* Runs plain processes, one at a time, until its input ends; then it prints how late the latest of them was, in ns.
  * They are in the session of the test, as what it times is: where the kernel divides the processor by sessions
- * (autogroup), one of their own would get more of it. Each sleeps, then computes for some milliseconds, as a short run does. What it computes is not late. */
+ * (autogroup), a session of their own would get more of it.
+ * Each sleeps, then computes for some milliseconds, as a short run does. What it computes is not late. */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
