@@ -1,10 +1,12 @@
 //! How late plain processes are on this machine, which may be busy.
 
 use std::io::Read as _;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::time::Duration;
 
-use super::programs::plain;
+use super::programs::build;
 
 /// Plain processes that run beside something, one at a time.
 pub(crate) struct Plain(Child);
@@ -12,7 +14,8 @@ pub(crate) struct Plain(Child);
 impl Plain {
     /// Starts the first.
     pub(crate) fn start() -> Self {
-        let mut command = Command::new(plain());
+        static BUILT: OnceLock<PathBuf> = OnceLock::new();
+        let mut command = Command::new(BUILT.get_or_init(|| build("plain")));
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         Self(command.spawn().unwrap())
     }

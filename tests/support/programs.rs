@@ -11,12 +11,6 @@ pub(crate) fn unruly() -> &'static Path {
     BUILT.get_or_init(|| build("unruly"))
 }
 
-/// The program that tells how late the machine is.
-pub(crate) fn plain() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| build("plain"))
-}
-
 /// Builds one of them. Not to be called twice at once for the same.
 pub(crate) fn build(name: &str) -> PathBuf {
     build_as(name, &["-static"])
