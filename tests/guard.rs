@@ -12,8 +12,6 @@ mod harness;
 mod inheritance;
 #[path = "guard/leftovers.rs"]
 mod leftovers;
-#[path = "support/plain.rs"]
-mod plain;
 #[path = "guard/processes.rs"]
 mod processes;
 #[path = "support/programs.rs"]
