@@ -13,6 +13,7 @@ pub mod fds;
 pub mod file;
 pub mod filesystem;
 pub mod limits;
+pub mod memory;
 pub mod ofd;
 pub mod pidfd;
 pub mod pipe;

@@ -1,5 +1,6 @@
 //! Killing a tree until no process is left.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -10,6 +11,9 @@ use crate::moment::Moment;
 use crate::sys::pidfd::Delivery;
 use crate::sys::procfs::{self, Process};
 use crate::sys::signals::SIGKILL;
+
+/// The signal that kill(2) checks a process with, and does not send.
+const NO_SIGNAL: i32 = 0;
 
 /// How often one try looks for new processes. More than two rounds are needed only for a tree that
 /// grows while it is killed.
@@ -33,6 +37,9 @@ const LONGEST_TRY: Duration = Duration::from_millis(50);
 
 /// How many processes one try kills, however long it takes.
 const LEAST_STRUCK: usize = 256;
+
+/// How many steps a rehearsal takes at most.
+const REHEARSED: usize = 32;
 
 /// How long a killed process may take to end before it is reported.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -59,6 +66,16 @@ struct UnderWay {
     since: Moment,
     next: Moment,
     pause: Duration,
+}
+
+/// What one try does.
+#[derive(Debug, Clone, Copy)]
+struct Plan {
+    signal: i32,
+    /// How many processes get the signal, however long it takes.
+    least: usize,
+    /// False if processes that have not ended yet are reported.
+    patient: bool,
 }
 
 /// The result of one try.
@@ -89,8 +106,12 @@ impl Killing {
             return None;
         }
         let since = before.map_or(begun, |it| it.since);
-        let patient = begun.since(since) < PATIENCE;
-        let found = kill(tree, patient, || clock().since(begun) < LONGEST_TRY);
+        let plan = Plan {
+            signal: SIGKILL,
+            least: LEAST_STRUCK,
+            patient: begun.since(since) < PATIENCE,
+        };
+        let found = strike(tree, plan, || clock().since(begun) < LONGEST_TRY);
         let now = clock();
         let pause = self.pause(&found, begun.since(since), now.since(begun));
         self.under_way = Some(UnderWay {
@@ -126,18 +147,32 @@ impl Killing {
     }
 }
 
-/// Kills every process once. Finds those that can't be killed, including those of an earlier try,
-/// unless `patient`.
-fn kill(tree: &Tree<'_>, patient: bool, may_go_on: impl Fn() -> bool) -> Found {
+/// A try that checks processes and signals none.
+const REHEARSAL: Plan = Plan {
+    signal: NO_SIGNAL,
+    least: 1,
+    patient: false,
+};
+
+/// Does what a try does, with some of the processes, and sends them no signal: after that the code of a try is in memory.
+pub(super) fn rehearse(tree: &Tree<'_>) {
+    let steps = Cell::new(0);
+    let may_go_on = || steps.replace(steps.get() + 1) < REHEARSED;
+    strike(tree, REHEARSAL, may_go_on);
+}
+
+/// Sends every process the signal once. Finds those that can't be killed, including those of an earlier try,
+/// unless the plan is patient.
+fn strike(tree: &Tree<'_>, plan: Plan, may_go_on: impl Fn() -> bool) -> Found {
     let mut found = Found::default();
-    let Some(struck) = sweep(tree, &mut found, LEAST_STRUCK, may_go_on) else {
-        tree.signal_known_child(&[SIGKILL]);
-        found.look_for_unseen(tree, patient);
+    let Some(struck) = sweep(tree, &mut found, plan, may_go_on) else {
+        tree.signal_known_child(&[plan.signal]);
+        found.look_for_unseen(tree, plan.patient);
         return found;
     };
-    found.survivors = survivors(&struck, patient, procfs::process);
+    found.survivors = survivors(&struck, plan.patient, procfs::process);
     if struck.is_empty() {
-        found.look_for_unseen(tree, patient);
+        found.look_for_unseen(tree, plan.patient);
     }
     found
 }
@@ -150,8 +185,8 @@ impl Found {
     }
 }
 
-/// Kills each process as the walk meets it, until none is new, and `least` of them in any case. Returns all that were
-/// met, and whether the signal arrived; `None` if they are invisible.
+/// Sends each process the signal as the walk meets it, until none is new, and the least of them in any case. Returns all
+/// that were met, and whether the signal arrived; `None` if they are invisible.
 ///
 /// No process is stopped first, although a stopped process starts no other: a fork that is under
 /// way when STOP comes is completed, one that KILL hits is not. And the process that does this may
@@ -160,7 +195,7 @@ impl Found {
 fn sweep(
     tree: &Tree<'_>,
     found: &mut Found,
-    least: usize,
+    plan: Plan,
     may_go_on: impl Fn() -> bool,
 ) -> Option<Vec<(i32, Delivery)>> {
     let mut struck = Vec::new();
@@ -169,13 +204,13 @@ fn sweep(
         let mut walk = Walk::new(tree)?;
         loop {
             // Some are killed in any case, however long the walk to them took.
-            if struck.len() >= least && !may_go_on() {
+            if struck.len() >= plan.least && !may_go_on() {
                 found.growing = true;
                 return Some(struck);
             }
             match walk.step(tree) {
                 Step::Found(member) if !found.pids.contains(&member.pid) => {
-                    let delivery = tree.send(member, &[SIGKILL]);
+                    let delivery = tree.send(member, &[plan.signal]);
                     struck.push((member.pid, delivery));
                     // A process that is gone may have left another, or only have moved.
                     if delivery != Delivery::Gone {

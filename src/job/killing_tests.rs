@@ -163,12 +163,34 @@ impl Family {
     }
 }
 
+/// A patient try that kills four in any case.
+const FOUR: Plan = Plan {
+    signal: SIGKILL,
+    least: 4,
+    patient: true,
+};
+
+#[test]
+fn a_rehearsal_kills_no_process() {
+    let mut family = Family::of(4);
+    family.with_tree(|tree| {
+        let met = strike(tree, REHEARSAL, || true);
+        assert_eq!((met.pids.len(), met.survivors.len()), (4, 4));
+        rehearse(tree);
+    });
+    for child in &mut family.0 {
+        assert_eq!(child.try_wait().unwrap(), None);
+        child.kill().unwrap();
+    }
+    family.end();
+}
+
 #[test]
 fn a_small_tree_is_killed_although_its_time_is_over() {
     let family = Family::of(4);
     family.with_tree(|tree| {
         let mut found = Found::default();
-        let struck = sweep(tree, &mut found, 4, || false).unwrap();
+        let struck = sweep(tree, &mut found, FOUR, || false).unwrap();
         assert_eq!(struck.len(), 4);
         assert!(
             struck
@@ -186,7 +208,7 @@ fn a_small_tree_is_killed_although_its_time_is_over() {
 fn a_tree_is_killed_until_none_is_new() {
     let family = Family::of(4);
     family.with_tree(|tree| {
-        let found = kill(tree, true, || true);
+        let found = strike(tree, FOUR, || true);
         assert_eq!(found.pids.len(), 4);
         assert!(!found.growing);
         assert_eq!(found.survivors, []);
@@ -200,10 +222,10 @@ fn of_a_larger_tree_a_part_is_killed_when_the_time_is_over() {
         let family = Family::of(6);
         family.with_tree(|tree| {
             let mut found = Found::default();
-            let struck = sweep(tree, &mut found, 4, || may_go_on).unwrap();
+            let struck = sweep(tree, &mut found, FOUR, || may_go_on).unwrap();
             assert_eq!(struck.len(), expected);
             assert_eq!(found.growing, !may_go_on);
-            sweep(tree, &mut Found::default(), 4, || true).unwrap();
+            sweep(tree, &mut Found::default(), FOUR, || true).unwrap();
         });
         family.end();
     }
@@ -211,7 +233,7 @@ fn of_a_larger_tree_a_part_is_killed_when_the_time_is_over() {
 
 /// True if a try on this tree says that there are survivors which it does not see.
 fn says_unseen(tree: &Tree<'_>, patient: bool) -> bool {
-    kill(tree, patient, || true).survivors == [UNSEEN]
+    strike(tree, Plan { patient, ..FOUR }, || true).survivors == [UNSEEN]
 }
 
 #[test]

@@ -8,7 +8,7 @@ use super::batches::Asking;
 use super::batches::Reaping;
 use super::deadlines::{Deadlines, Due};
 use super::deduplication::SignalDeduplication;
-use super::killing::Killing;
+use super::killing::{Killing, rehearse};
 use super::link::Wakeups;
 use super::link::{Heard, Link};
 use super::protocol::{FromGuard, Stage, Survivor, ToGuard};
@@ -18,6 +18,7 @@ use super::tree::{self, Tree};
 use super::walk::living;
 use crate::moment::Moment;
 use crate::sys::errno::Errno;
+use crate::sys::memory::keep_used_pages;
 use crate::sys::poll::Sources;
 use crate::sys::process::{self, group_of, leave_session, signal_child, signal_parent};
 use crate::sys::procfs;
@@ -27,6 +28,9 @@ use crate::sys::wait::{Status, Waited, has_children, newly_stopped_by, try_wait}
 
 /// The deadline is checked at least this often, whatever the timer does.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+
+/// A job that lasts so long makes the guard get ready for the job's end.
+const LASTS: Duration = Duration::from_secs(1);
 
 /// How many leftover processes are named.
 const MOST_NAMES: usize = 8;
@@ -61,6 +65,8 @@ pub(super) struct Running<'a> {
     own_pid: i32,
     /// When the timer will fire; `None` once it has.
     armed: Option<Moment>,
+    /// When to get ready for the job's end; `None` once that is done.
+    ready_at: Option<Moment>,
 }
 
 /// The job's main process.
@@ -100,6 +106,7 @@ impl<'a> Running<'a> {
             main: Main::Starting { pid, report },
             own_pid: process::pid(),
             armed: None,
+            ready_at: Some(settings.clock.now().plus(LASTS)),
         }
     }
 
@@ -134,6 +141,18 @@ impl<'a> Running<'a> {
             self.look_at_exec();
             self.hear_supervisor();
             self.pass_on();
+            self.get_ready_for_the_end();
+        }
+    }
+
+    /// Takes care that the end of the job needs nothing from a disk: a host that is short of memory takes the pages of
+    /// the program from processes that rest, and a busy disk would delay the guard beyond its deadline. The pages that
+    /// are used stay from now on, so the end is rehearsed. A shorter job does not cost this work.
+    fn get_ready_for_the_end(&mut self) {
+        if self.ready_at.is_some_and(|at| at <= self.now()) {
+            self.ready_at = None;
+            keep_used_pages();
+            rehearse(&self.tree());
         }
     }
 

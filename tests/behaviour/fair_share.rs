@@ -3,12 +3,9 @@
 use std::fs;
 use std::process::{Child, Command};
 
-use crate::support::is_root;
-
 /// A process that never rests, in a session of its own: it gets what the kernel gives to the guard of an ordinary user.
 pub(crate) struct FairShare {
-    /// `None` for root, whose guard has precedence.
-    child: Option<Child>,
+    child: Child,
     sessions: i64,
 }
 
@@ -16,23 +13,15 @@ impl FairShare {
     /// Starts the process by this command. On an idle machine so many sessions divide its processor.
     pub(crate) fn measure(under: &[&str], sessions: i64) -> Self {
         let spin = ["sh", "-c", "while :; do :; done"];
-        let start = || {
-            let mut command = Command::new("setsid");
-            command.args(under).args(spin).spawn().unwrap()
-        };
-        Self {
-            child: (!is_root()).then(start),
-            sessions,
-        }
+        let mut command = Command::new("setsid");
+        let child = command.args(under).args(spin).spawn().unwrap();
+        Self { child, sessions }
     }
 
     /// How long a guard may take on this machine, as busy as it was since the start, for what takes `idle` ms at most on an
     /// idle machine.
     pub(crate) fn allows(&self, idle: i64) -> i64 {
-        let Some(child) = &self.child else {
-            return idle;
-        };
-        let text = fs::read_to_string(format!("/proc/{}/schedstat", child.id())).unwrap();
+        let text = fs::read_to_string(format!("/proc/{}/schedstat", self.child.id())).unwrap();
         // The kernel counts in ns.
         let mut numbers = text
             .split_whitespace()
@@ -44,9 +33,7 @@ impl FairShare {
 
 impl Drop for FairShare {
     fn drop(&mut self) {
-        if let Some(child) = &mut self.child {
-            child.kill().unwrap();
-            child.wait().unwrap();
-        }
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
     }
 }

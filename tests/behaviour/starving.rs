@@ -73,7 +73,8 @@ fn until_renewed_for(store: &Store, run: &Run, ms: i64) {
     });
 }
 
-/// What another process gets of the processor of these tests. On an idle machine its session and the job's divide it.
+/// What another process gets of the processor of these tests: the guard of a littering job is an ordinary user's, also
+/// where the test is root. On an idle machine its session and the job's divide it.
 fn fair_share() -> FairShare {
     FairShare::measure(&["taskset", "-c", &one_processor()], 2)
 }
@@ -116,6 +117,7 @@ fn a_guard_that_reaps_without_end_ends_its_job_with_the_supervisor() {
         // A stopped supervisor differs from a live one by its lease alone.
         let lease = if how == Signal::SIGSTOP { 8_700 } else { 0 };
         let most = lease + 300 + share.allows(PATIENCE);
+        println!("{how}: {took} of {most} ms");
         assert!(took < most, "{how}: {took} ms, at most {most}");
         if how == Signal::SIGSTOP {
             run.signal(Signal::SIGCONT);
