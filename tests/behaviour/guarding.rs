@@ -13,7 +13,7 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::fair_share::FairShare;
 use crate::programs::unruly;
-use crate::starving::MOST_PROCESSES;
+use crate::starving::{MOST_PROCESSES, USER};
 use crate::support::{
     Line, Run, Store, alive, boot_ms, children, is_root, signal, until, until_dead,
 };
@@ -50,44 +50,53 @@ fn keeps_its_code(pid: i32) -> bool {
 }
 
 /// A field of what /proc says of the status of a process.
-fn status(pid: &str, field: &str) -> String {
+fn status(pid: i32, field: &str) -> String {
     let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let value = text.lines().find_map(|line| line.strip_prefix(field));
     value.unwrap().trim_start_matches(':').trim().to_owned()
 }
 
-/// True with CAP_IPC_LOCK, which this test's runs have too.
-fn may_lock_all() -> bool {
-    let all = u64::from_str_radix(&status("self", "CapEff"), 16).unwrap();
+/// True with CAP_IPC_LOCK.
+fn may_lock_all(pid: i32) -> bool {
+    let all = u64::from_str_radix(&status(pid, "CapEff"), 16).unwrap();
     all >> 14 & 1 == 1
+}
+
+/// A run whose job lasts, with this limit of locked memory, which it has to raise to the hard one; also as an ordinary
+/// user where the test is root.
+fn lasting_runs(limit: u64) -> Vec<(Store, Run)> {
+    let start = |as_other: bool| {
+        let store = Store::new();
+        fs::set_permissions(store.path(), Permissions::from_mode(0o1777)).unwrap();
+        let script = "echo \"begin node-a $$\" >> log; sleep 600";
+        let prlimit = format!("--memlock={0}:{limit}", limit / 2);
+        let line = store.free_run("node-a").script(script);
+        let line = line.under(&["prlimit", &prlimit]);
+        let line = if as_other { line.with_user(USER) } else { line };
+        let run = line.start();
+        store.until_begun("node-a");
+        (store, run)
+    };
+    let users: &[bool] = if is_root() { &[false, true] } else { &[false] };
+    users.iter().copied().map(start).collect()
 }
 
 #[test]
 fn the_guard_of_a_job_that_lasts_keeps_its_code_in_memory_where_it_may() {
-    let may_all = may_lock_all();
     let hard = getrlimit(Resource::Memlock).maximum.unwrap_or(u64::MAX);
-    for limit in LOCKED_MEMORY {
-        let limit = limit.min(hard);
-        let store = Store::new();
-        let prlimit = format!("--memlock={0}:{limit}", limit / 2);
-        let line = store
-            .free_run("node-a")
-            .script("echo \"begin node-a $$\" >> log; sleep 600");
-        let run = line.under(&["prlimit", &prlimit]).start();
-        store.until_begun("node-a");
-        let guard = run.guard();
-        let expected = may_all || limit >= LOCKED_MEMORY[0];
-        until("it has locked what it may", || {
-            let done = if expected {
-                keeps_its_code(guard)
-            } else {
-                status(&guard.to_string(), "VmLck") != "0 kB"
-            };
-            done.then_some(()).ok_or(limit.to_string())
-        });
-        assert_eq!(keeps_its_code(guard), expected, "{limit}");
-        run.signal(Signal::SIGTERM);
-        run.end().with_code(143);
+    for limit in LOCKED_MEMORY.map(|it| it.min(hard)) {
+        for (_store, run) in lasting_runs(limit) {
+            let guard = run.guard();
+            let may = may_lock_all(guard) || limit >= LOCKED_MEMORY[0];
+            until("it has locked what it may", || {
+                let some = status(guard, "VmLck") != "0 kB";
+                let done = if may { keeps_its_code(guard) } else { some };
+                done.then_some(()).ok_or(limit.to_string())
+            });
+            assert_eq!(keeps_its_code(guard), may, "{limit}");
+            run.signal(Signal::SIGTERM);
+            run.end().with_code(143);
+        }
     }
 }
 

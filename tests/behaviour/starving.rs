@@ -14,7 +14,7 @@ use crate::programs::unruly;
 use crate::support::{Line, Run, Store, boot_ms, is_root, until};
 
 /// A user of these jobs alone: what it may have at most is counted for each user.
-const USER: &str = "54321";
+pub(crate) const USER: &str = "54321";
 
 /// What prlimit(1) grants a job that forks without end: more than one processor can fork before the guard reaps them, and
 /// fewer than would leave the machine without a number for a process. Root's jobs have no such limit.
