@@ -1,5 +1,7 @@
 //! A person at a terminal: what they type and see is as without tokenrun.
 
+use std::fs;
+
 use nix::sys::signal::Signal;
 
 use crate::support::{Store, Terminal, alive, ctrl, until, until_dead, until_stopped};
@@ -19,7 +21,7 @@ fn an_interrupt_ends_a_shells_loop_around_tokenrun() {
     let mut terminal = terminal(&store);
     let a_loop = "for i in 1 2 3; do t -- sh -c 'echo up; exec sleep 300'; done; echo over";
     for shell in ["bash", "dash"] {
-        std::fs::write(store.file("script"), a_loop).unwrap();
+        fs::write(store.file("script"), a_loop).unwrap();
         terminal.line(&format!("{shell} script"));
         terminal.until("up\r\n");
         terminal.key(ctrl('c'));
@@ -44,15 +46,20 @@ fn a_job_that_handles_the_interrupt_gets_it_once_and_goes_its_own_way() {
     let store = Store::new();
     let mut terminal = terminal(&store);
     // For dash: bash loses about one signal in a thousand between two commands.
-    std::fs::write(
+    fs::write(
         store.file("job"),
-        r#"trap 'n=$((n+1))' INT; trap 'done=1' USR1
+        r#"trap 'n=$((n+1)); : > interrupted' INT; trap 'done=1' USR1
            echo up; while [ -z "$done" ]; do sleep 0.01; done; echo "got $n"; exit 7"#,
     )
     .unwrap();
     terminal.line("t -- dash job");
     terminal.until("up\r\n");
     terminal.key(ctrl('c'));
+    // The kernel handles the key in its own time, and discards what was shown until then. It signals all processes of
+    // the foreground at once.
+    until("the interrupt arrives", || {
+        fs::metadata(store.file("interrupted")).map_err(|err| err.to_string())
+    });
     // To tokenrun alone: what was passed on before it has arrived when it has.
     crate::support::signal(supervisor(&store), Signal::SIGUSR1);
     let shown = terminal.prompt();
@@ -127,7 +134,7 @@ fn a_lease_that_ends_during_a_suspension_is_reported_in_the_foreground() {
 fn a_resized_window_is_signalled_once() {
     let store = Store::new();
     let mut terminal = terminal(&store);
-    std::fs::write(
+    fs::write(
         store.file("job"),
         r#"trap 'n=$((n+1)); echo "resized $n"' WINCH; trap 'done=1' USR1
            echo up; while [ -z "$done" ]; do sleep 0.01; done; echo "all $n"; stty size"#,
@@ -176,7 +183,7 @@ fn an_editor_works_and_is_suspended() {
     terminal.keys(":wq\r");
     terminal.prompt();
     assert_eq!(terminal.status(), 0);
-    let text = std::fs::read_to_string(store.file("text")).unwrap();
+    let text = fs::read_to_string(store.file("text")).unwrap();
     assert_eq!(text, "hello\n");
 }
 
