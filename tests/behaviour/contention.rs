@@ -4,6 +4,9 @@ use crate::support::{Run, Store, until};
 
 const PROCESSES: usize = 200;
 
+/// All of them have to get their turn at the store: where other programs have most of the processors, that takes 20 s.
+const PATIENT: [&str; 2] = ["--store-timeout=55s", "--takeover-after=10m"];
+
 #[test]
 fn of_many_that_start_at_once_one_runs_and_the_others_are_refused() {
     let store = Store::new();
@@ -12,7 +15,7 @@ fn of_many_that_start_at_once_one_runs_and_the_others_are_refused() {
     let mut runs: Vec<Run> = (0..PROCESSES)
         .map(|number| {
             let line = store.free_run(&format!("node-{number}"));
-            line.under(&["sh", "-c", wait, "sh"]).start()
+            line.with(&PATIENT).under(&["sh", "-c", wait, "sh"]).start()
         })
         .collect();
     std::fs::write(gate, "").unwrap();
