@@ -1,15 +1,15 @@
 //! `--capture`: what the job prints is caught, printed only if the run fails, and stored.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::os::unix::fs::chown;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use crate::support::{
-    Ended, Line, Store, TOKENRUN, Terminal, alive, ctrl, is_root, signal, until, until_dead,
-    until_stopped, within,
+    Ended, Line, Store, TOKENRUN, Terminal, alive, ctrl, is_root, script, signal, until,
+    until_dead, until_stopped, within,
 };
 
 /// A run whose output is caught, as far as that is not said anew.
@@ -373,10 +373,9 @@ fn a_nested_run_shows_its_output_and_stores_none() {
 fn a_job_that_was_not_started_has_no_output() {
     let store = Store::new();
     let line = store.free_run("node-a").with(&["--capture"]);
-    let script = store.file("script");
-    fs::write(&script, "#!/nowhere/interpreter\n").unwrap();
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
-    let ended = line.job(&[script.to_str().unwrap()]).end().with_code(127);
+    let file = store.file("script");
+    script(&file, "#!/nowhere/interpreter\n");
+    let ended = line.job(&[file.to_str().unwrap()]).end().with_code(127);
     ended.says(&["command not found"]);
     store.verb(&["output", "-g", "job"]).end().with_code(1);
     let held = store.free_run("node-b").start();

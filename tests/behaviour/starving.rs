@@ -117,7 +117,6 @@ fn a_guard_that_reaps_without_end_ends_its_job_with_the_supervisor() {
         // A stopped supervisor differs from a live one by its lease alone.
         let lease = if how == Signal::SIGSTOP { 8_700 } else { 0 };
         let most = lease + 300 + share.allows(PATIENCE);
-        println!("{how}: {took} of {most} ms");
         assert!(took < most, "{how}: {took} ms, at most {most}");
         if how == Signal::SIGSTOP {
             run.signal(Signal::SIGCONT);

@@ -1,14 +1,11 @@
 //! The guide's etcd, as it stands there: the servers that it names are real ones of the test's.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
-
 use tokenrun::store::url::StoreUrl;
 
 use super::blocks::{Block, By, blocks};
 use super::server::{Cluster, program};
 use super::site::Site;
-use crate::support::{Line, TOKENRUN};
+use crate::support::{Line, TOKENRUN, script};
 
 fn the(begin: &str) -> Block {
     let all = blocks(By::Etcd);
@@ -72,9 +69,7 @@ impl Place {
     }
 
     fn script(&self, name: &str, text: &str) {
-        let file = self.site.store.file(name);
-        fs::write(&file, format!("#!/bin/sh\n{text}\n")).unwrap();
-        fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
+        script(&self.site.store.file(name), &format!("#!/bin/sh\n{text}\n"));
     }
 
     /// The guide's lines, as a shell script.

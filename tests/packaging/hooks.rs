@@ -3,12 +3,11 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 use std::thread::{JoinHandle, spawn};
 
-use crate::support::{Line, Store};
+use crate::support::{Line, Store, script};
 use crate::{output_of, repository};
 
 fn example(name: &str) -> String {
@@ -104,8 +103,7 @@ fn ping_and_mail_both_get_the_output() {
 /// A program that keeps the mail that it is to send.
 fn sendmail(store: &Store) -> PathBuf {
     let sendmail = store.file("sendmail");
-    fs::write(&sendmail, "#!/bin/sh\ncat > mail\n").unwrap();
-    fs::set_permissions(&sendmail, PermissionsExt::from_mode(0o755)).unwrap();
+    script(&sendmail, "#!/bin/sh\ncat > mail\n");
     sendmail
 }
 

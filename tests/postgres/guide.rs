@@ -9,7 +9,7 @@ use std::process::Command;
 use super::blocks::{Block, By, blocks, matches};
 use super::server::{Database, Server, program};
 use super::site::Site;
-use crate::support::{Ended, Line, TOKENRUN, until};
+use crate::support::{Ended, Line, TOKENRUN, script, until};
 
 /// What the guide's commands name and this host lacks, and what stands for it.
 const MADE_UP: [(&str, &str); 2] = [
@@ -49,9 +49,8 @@ impl<'a> Readme<'a> {
         let jobs = Database { server, name };
         let site = Site::new(jobs.url());
         std::os::unix::fs::symlink(TOKENRUN, site.file("tokenrun")).unwrap();
-        let job = site.file("run.sh");
-        fs::write(&job, "#!/bin/sh\necho $TOKENRUN_FENCE\n").unwrap();
-        fs::set_permissions(&job, fs::Permissions::from_mode(0o755)).unwrap();
+        let job = "#!/bin/sh\necho $TOKENRUN_FENCE\n";
+        script(&site.file("run.sh"), job);
         fs::write(site.file("hosts"), HOSTS).unwrap();
         let pass = site.file(".pgpass");
         fs::write(&pass, "*:*:*:etl:s3cret\n").unwrap();

@@ -1,7 +1,6 @@
 //! The guide's Redis, as it stands there: the servers that it names are real ones of the test's.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::Value;
 
@@ -9,7 +8,7 @@ use super::blocks::{Block, By, a_page_has, blocks, matches};
 use super::server::{Quorum, Server, program};
 use super::site::Site;
 use super::troubles::RIGHTS;
-use crate::support::{Line, TOKENRUN};
+use crate::support::{Line, TOKENRUN, script};
 use crate::{incarnation, key, settle};
 
 const EXAMPLE: &str = include_str!("../../examples/redis/fenced-set.lua");
@@ -53,9 +52,7 @@ impl<'a> Place<'a> {
     }
 
     fn script(&self, name: &str, text: &str) {
-        let file = self.site.file(name);
-        fs::write(&file, format!("#!/bin/sh\n{text}\n")).unwrap();
-        fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
+        script(&self.site.file(name), &format!("#!/bin/sh\n{text}\n"));
     }
 
     /// The guide's lines, as a shell script.

@@ -7,6 +7,7 @@ mod processes;
 mod program;
 pub(crate) mod programs;
 mod run;
+mod script;
 mod store;
 mod terminal;
 mod timely;
@@ -19,6 +20,7 @@ pub(crate) use program::TOKENRUN;
 #[allow(unused_imports)] // Not every program of tests has processes 1.
 pub(crate) use run::new_pid_namespace;
 pub(crate) use run::{Ended, Line, Run};
+pub(crate) use script::script;
 #[allow(unused_imports)] // The tests on other stores bring their own lines.
 pub(crate) use store::{PROVING, Store};
 pub(crate) use terminal::{Terminal, ctrl};

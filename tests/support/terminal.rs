@@ -1,9 +1,9 @@
 //! A pseudo-terminal with an interactive shell on it, as a person has.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
@@ -37,8 +37,7 @@ impl Terminal {
         let quoted = words.iter().map(|word| format!("'{}'", word.display()));
         let script = quoted.collect::<Vec<_>>().join(" ");
         let t = store.file("t");
-        fs::write(&t, format!("#!/bin/sh\nexec {script} \"$@\"\n")).unwrap();
-        fs::set_permissions(&t, Permissions::from_mode(0o755)).unwrap();
+        super::script(&t, &format!("#!/bin/sh\nexec {script} \"$@\"\n"));
 
         let (keyboard, other_end) = pseudo_terminal();
         let end = || Stdio::from(other_end.try_clone().unwrap());

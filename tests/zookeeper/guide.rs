@@ -1,14 +1,11 @@
 //! The guide's ZooKeeper, as it stands there: the servers that it names are real ones of the test's.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
-
 use tokenrun::store::url::StoreUrl;
 
 use super::blocks::{Block, By, blocks};
 use super::server::Cluster;
 use super::site::Site;
-use crate::support::TOKENRUN;
+use crate::support::{TOKENRUN, script};
 
 fn the(begin: &str) -> Block {
     let all = blocks(By::Zookeeper);
@@ -38,9 +35,8 @@ fn the_user_of_the_guide_runs_the_job_and_no_other_client_does() {
     let place = |user: &str| Site::new(format!("zk://{user}{servers}"));
     let own = place("etl:PASSWORD@");
     std::os::unix::fs::symlink(TOKENRUN, own.store.file("tokenrun")).unwrap();
-    let job = own.store.file("run.sh");
-    fs::write(&job, "#!/bin/sh\necho $TOKENRUN_FENCE\n").unwrap();
-    fs::set_permissions(job, fs::Permissions::from_mode(0o755)).unwrap();
+    let job = "#!/bin/sh\necho $TOKENRUN_FENCE\n";
+    script(&own.store.file("run.sh"), job);
     let script = the("export TOKENRUN_STORE=zk://")
         .text()
         .replace("z1.example.org,z2.example.org,z3.example.org", &servers)
