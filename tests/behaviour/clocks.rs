@@ -2,14 +2,13 @@
 
 use nix::sys::signal::Signal;
 
-use crate::support::{Run, Store, until, until_stopped};
+use crate::support::{Run, Store, until};
 
 /// A holder that is stopped, and its stamp another boot's.
 fn held_by_another_clock(store: &Store) -> Run {
     let first = store.free_run("node-a").with(&["--heartbeat=1s"]).start();
     store.until_begun("node-a");
-    first.signal(Signal::SIGSTOP);
-    until_stopped(first.pid());
+    store.suspend(&first);
     store.edit("clock_epoch = 'boot:another'");
     first
 }

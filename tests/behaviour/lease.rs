@@ -84,7 +84,7 @@ fn a_stopped_supervisors_job_is_ended_by_the_guard_and_it_finds_out_later() {
     let store = Store::new();
     let first = store.free_run("node-a").hasty().start();
     store.until_begun("node-a");
-    first.signal(Signal::SIGSTOP);
+    store.suspend(&first);
     let last: i64 = store.cell("stamped_tick");
     store.until_job_gone();
     // A heartbeat that was on its way may have been written since.

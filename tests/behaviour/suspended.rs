@@ -23,6 +23,7 @@ fn stopped(store: &Store, with_job: bool) -> (Run, [i32; 2], Commits) {
     let run = store.free_run("node-a").hasty().start();
     let job = store.until_begun("node-a");
     let both = [run.pid(), run.guard()];
+    store.suspend(&run);
     stop(&both);
     if with_job {
         stop(&[job]);

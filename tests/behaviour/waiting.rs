@@ -181,7 +181,7 @@ fn a_stopped_waiter_is_skipped_and_keeps_its_position() {
     let holder = holder(&store);
     let stopped = waits(&store, "stopped");
     let next = waits(&store, "next");
-    stopped.signal(Signal::SIGSTOP);
+    store.suspend(&stopped);
     store.go(0);
     store.until_begun("next");
     stopped.signal(Signal::SIGCONT);
@@ -200,7 +200,7 @@ fn a_session_outside_the_queue_does_not_overtake_waiters() {
     store.set(&[("pause", r#"{"by": "admin", "reason": "because"}"#)], &[]);
     let first = waits(&store, "first");
     first.until_says("is paused by admin");
-    first.signal(Signal::SIGSTOP);
+    store.suspend(&first);
     store.set(&[("pause", "null")], &["version = version + 1"]);
     let late = store.free_run("late").job(&["true"]).end().with_code(75);
     late.says(&[

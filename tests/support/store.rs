@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use nix::sys::signal::Signal;
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 use rusqlite::Connection;
@@ -14,8 +15,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::commits::Commits;
-use super::processes::kill_marked;
-use super::{Line, until};
+use super::processes::{kill_marked, until_stopped};
+use super::{Line, Run, until};
 
 /// The group of every test.
 pub(crate) const GROUP: &str = "job";
@@ -163,6 +164,31 @@ impl Store {
         let connection = Connection::open(self.database()).unwrap();
         connection.busy_timeout(Duration::from_secs(30)).unwrap();
         connection
+    }
+
+    /// Stops a run between its writes. A process that is stopped while it writes to a SQLite file locks all
+    /// others out until it continues.
+    #[allow(dead_code)] // not every program of tests has use for it
+    pub(crate) fn suspend(&self, run: &Run) {
+        until("the run is stopped and the store is not locked", || {
+            run.signal(Signal::SIGSTOP);
+            until_stopped(run.pid());
+            self.begin_a_write().map_err(|error| {
+                run.signal(Signal::SIGCONT);
+                error.to_string()
+            })
+        });
+    }
+
+    /// Begins a write and takes it back, if the store is a SQLite file at all.
+    #[allow(dead_code)] // as above
+    fn begin_a_write(&self) -> rusqlite::Result<()> {
+        if !self.database().exists() {
+            return Ok(());
+        }
+        let connection = self.sql();
+        connection.busy_timeout(Duration::ZERO)?;
+        connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK")
     }
 
     /// Changes the group's row.

@@ -4,7 +4,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use crate::site::{GROUP, Site};
-use crate::support::{Ended, Line, Run, Terminal, until, until_dead, until_stopped};
+use crate::support::{Ended, Line, Run, Terminal, until, until_dead};
 
 stories!(
     a_running_job_is_moved_without_overlap,
@@ -40,9 +40,8 @@ fn with_node_b(site: &Site) {
 
 /// Does what waits for the end of node-a's job. The holder learns of it once the operator waits, for the job
 /// could else have ended by then.
-fn awaited(held: &Run, act: Line) -> Ended {
-    held.signal(Signal::SIGSTOP);
-    until_stopped(held.pid());
+fn awaited(site: &Site, held: &Run, act: Line) -> Ended {
+    site.store.suspend(held);
     let act = act.start();
     act.until_says("waiting for node-a to end its job of \"job\"");
     held.signal(Signal::SIGCONT);
@@ -54,7 +53,7 @@ fn a_running_job_is_moved_without_overlap(site: &Site) {
     let held = run(site, "node-a").start();
     let job = site.store.until_begun("node-a");
     let moved = verb(site, &["move", "--to", "node-b", "--wait", "--json"]);
-    let moved = awaited(&held, moved);
+    let moved = awaited(site, &held, moved);
     moved.tells(&[
         "goes to node-b when the job of node-a has ended",
         "node-a is asked to end its job",
@@ -194,7 +193,7 @@ fn an_agent_gives_way_to_a_move_and_waits_again(site: &Site) {
 fn a_revoke_can_wait_for_the_end_of_the_job(site: &Site) {
     let held = run(site, "node-a").start();
     let job = site.store.until_begun("node-a");
-    let revoked = awaited(&held, verb(site, &["revoke", "--wait"]));
+    let revoked = awaited(site, &held, verb(site, &["revoke", "--wait"]));
     revoked.tells(&["node-a no longer holds \"job\"", "it is free"]);
     until_dead(job);
     held.end().with_code(76);

@@ -206,8 +206,7 @@ fn clause_4_the_primary_that_comes_into_a_running_job_has_the_next_slot(site: &S
 
 fn clause_5_the_silent_are_taken_over(site: &Site) {
     let run = held(site);
-    run.signal(Signal::SIGSTOP);
-    until_stopped(run.pid());
+    site.store.suspend(&run);
     // Its guard ends the job by itself, before another node may start.
     let took = once_silent(&hasty(site, "node-b")).with_code(0);
     assert!(took.stderr.contains("whose holder is silent"), "{took:?}");
@@ -347,7 +346,7 @@ fn clause_10_a_session_outside_the_queue_comes_after_waiters(site: &Site) {
     site.store.go(0);
     site.store.until_begun("node-b");
     let third = waits(site, "node-c", &[]);
-    signal(third.pid(), Signal::SIGSTOP);
+    site.store.suspend(&third);
     let_go_of(site, waiting);
     // node-c is first and can't come just now: no other overtakes it.
     refused(

@@ -82,8 +82,7 @@ fn a_stopped_supervisor_is_not_dead_and_delays_no_other_once_it_is_silent() {
     let run = store.free_run("node-a").hasty().start();
     store.until_begun("node-a");
     let guard = run.guard();
-    run.signal(Signal::SIGSTOP);
-    until_stopped(run.pid());
+    store.suspend(&run);
     store.until_job_gone();
     until_dead(guard);
     let file: String = store.field("run.lock_file");
