@@ -10,6 +10,8 @@ mod deadlines;
 mod harness;
 #[path = "guard/inheritance.rs"]
 mod inheritance;
+#[path = "guard/killed.rs"]
+mod killed;
 #[path = "guard/leftovers.rs"]
 mod leftovers;
 #[path = "guard/processes.rs"]

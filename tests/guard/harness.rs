@@ -202,6 +202,12 @@ impl Guarded {
         }
     }
 
+    /// Waits until the guard says something, or until this moment.
+    pub(crate) fn wait_until(&self, moment: Moment) {
+        let left = moment.since(self.clock.now());
+        tokenrun::sys::poll::wait_readable(self.handle.fd(), Some(left)).unwrap();
+    }
+
     pub(crate) fn expect(&mut self, message: FromGuard) {
         assert_eq!(self.next(), Received::Message(message));
     }
