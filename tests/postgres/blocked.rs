@@ -234,7 +234,7 @@ fn a_waiter_leaves_no_commit_behind_that_waits_for_a_standby() {
     site.store.until_begun("a");
     without_standby(&server, &database);
     for _ in 0..3 {
-        let run = site.short("b").with(&["--store-timeout=5s", "--wait=1s"]);
+        let run = site.short("b").with(&["--store-timeout=5s", "--wait=2s"]);
         run.end().with_code(75);
     }
     let commits: u32 = database.sql(COMMITS).parse().unwrap();

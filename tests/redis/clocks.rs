@@ -51,7 +51,7 @@ fn a_clock_that_is_set_back_lets_the_holder_go_on() {
     site.store.until_begun("a");
     leaping.leap(-3600);
     let other = Site::new(site.url.clone());
-    let next = other.run("b").hasty().with(&["--wait=1s"]).start();
+    let next = other.run("b").hasty().with(&["--wait=4s"]).start();
     next.end().with_code(75);
     site.store.go(0);
     holder.end().with_code(0);

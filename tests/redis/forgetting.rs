@@ -53,7 +53,7 @@ fn goes_on_after_a_restart(fsync: &str) {
     let now = incarnation(&server);
     until_field(&server, &site, "clock_epoch", &now);
     let other = Site::new(site.url.clone());
-    let next = other.run("b").hasty().with(&["--wait=1s"]).start();
+    let next = other.run("b").hasty().with(&["--wait=4s"]).start();
     next.end().with_code(75);
     site.store.go(0);
     holder.end().with_code(0);

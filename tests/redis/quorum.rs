@@ -90,7 +90,7 @@ fn a_majority_that_starts_anew_at_once_is_observed_and_the_holder_goes_on_with_w
     let other = Site::new(site.url.clone());
     let idle = other.in_group("idle", "b").hasty().job(&["true"]).start();
     idle.until_says("may have forgotten a grant");
-    let next = other.run("b").hasty().with(&["--wait=1s"]).end();
+    let next = other.run("b").hasty().with(&["--wait=4s"]).end();
     next.with_code(75);
     idle.end().with_code(0);
     assert!(site.store.is_job_alive());

@@ -90,7 +90,7 @@ fn a_waiter_whose_client_is_paused_is_not_granted(site: &Site) {
     let held = held(site);
     site.store.until_begun("node-a");
     let waiting = run(site, GROUP, "node-b")
-        .with(&["--wait=2s"])
+        .with(&["--wait=6s"])
         .job(&["true"])
         .start();
     waiting.until_says("waiting in the queue");

@@ -103,7 +103,7 @@ fn a_move_says_what_it_waits_for_and_gives_up_in_time(site: &Site) {
     with_node_b(site);
     run(site, "node-a").job(&["true"]).end().with_code(0);
     verb(site, &["pause"]).end().with_code(0);
-    let moved = verb(site, &["move", "--to", "node-b", "--wait=300ms"]).end();
+    let moved = verb(site, &["move", "--to", "node-b", "--wait=2s"]).end();
     moved.with_code(75).tells(&[
         "is paused by ",
         "waiting until node-b may have it",

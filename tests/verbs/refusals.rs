@@ -107,7 +107,7 @@ fn each_refusal_is_recorded_with_its_reason(site: &Site) {
 fn a_wait_that_ends_in_vain_is_recorded(site: &Site) {
     let held = run(site, "node-a").start();
     site.store.until_begun("node-a");
-    let waits = run(site, "node-b").with(&["--wait=300ms"]).job(&["true"]);
+    let waits = run(site, "node-b").with(&["--wait=2s"]).job(&["true"]);
     waits.end().with_code(75);
     assert_eq!(refusals(site), ["held node-b node-a 1"]);
     let fence = story(site)["refusals"][0]["fence"].clone();

@@ -168,7 +168,7 @@ fn clause_3_a_wait_that_ends_within_the_observation_is_a_refusal(site: &Site) {
     let reserved = short(site, "node-b").with(&["--expected=node-a"]);
     refused(reserved.clone(), &["reserved for node-a"]);
     site.sql("UPDATE tokens SET clock_epoch = 'a clock that is gone'");
-    let ended = reserved.with(&["--wait=300ms"]).end().with_code(75);
+    let ended = reserved.with(&["--wait=2s"]).end().with_code(75);
     let words = "another clock stamped it; it is observed for";
     assert!(ended.stderr.contains(words), "{ended:?}");
 }
@@ -334,7 +334,7 @@ fn clause_9_a_wait_that_ends_within_the_head_start_is_a_refusal(site: &Site) {
     ran(keeping(site, "node-a", "1s").with(&["--head-start=1m"]));
     let handoff = ["move", "--when-idle", "-g", GROUP, "--to", "node-b"];
     site.verb(&handoff).end().with_code(0);
-    let waits = short(site, "node-a").with(&["--wait=300ms"]);
+    let waits = short(site, "node-a").with(&["--wait=2s"]);
     let ended = waits.end().with_code(75);
     let words = "is open, and node-b has a head start of";
     assert!(ended.stderr.contains(words), "{ended:?}");
