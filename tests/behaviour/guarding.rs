@@ -15,7 +15,7 @@ use crate::fair_share::FairShare;
 use crate::programs::unruly;
 use crate::starving::{MOST_PROCESSES, USER};
 use crate::support::{
-    Line, Run, Store, alive, boot_ms, children, is_root, signal, until, until_dead,
+    Line, Run, Store, TOKENRUN, alive, boot_ms, children, is_root, signal, until, until_dead,
 };
 
 /// A job of [`unruly`]'s that holds the lock as long as anything of it lives.
@@ -38,8 +38,19 @@ fn running_unruly(store: &Store, words: &str) -> Run {
     run
 }
 
-/// A user's limit that the program fits into, as most systems set it, and one that it does not.
-const LOCKED_MEMORY: [u64; 2] = [8 << 20, 64 << 10];
+/// A user's limit that the program fits into, and one that it does not: the first as most systems set it, or as large as
+/// the file of a program that was built for tests.
+fn limits_of_locked_memory() -> [u64; 2] {
+    let file = fs::metadata(TOKENRUN).unwrap().len();
+    [file.max(8 << 20), 64 << 10]
+}
+
+/// The size of all that is mapped, in bytes.
+fn mapped(pid: i32) -> u64 {
+    let size = status(pid, "VmSize");
+    let kilobytes: u64 = size.strip_suffix(" kB").unwrap().parse().unwrap();
+    kilobytes << 10
+}
 
 /// True if the kernel takes none of the pages of the code of this process.
 fn keeps_its_code(pid: i32) -> bool {
@@ -84,10 +95,10 @@ fn lasting_runs(limit: u64) -> Vec<(Store, Run)> {
 #[test]
 fn the_guard_of_a_job_that_lasts_keeps_its_code_in_memory_where_it_may() {
     let hard = getrlimit(Resource::Memlock).maximum.unwrap_or(u64::MAX);
-    for limit in LOCKED_MEMORY.map(|it| it.min(hard)) {
+    for limit in limits_of_locked_memory().map(|it| it.min(hard)) {
         for (_store, run) in lasting_runs(limit) {
             let guard = run.guard();
-            let may = may_lock_all(guard) || limit >= LOCKED_MEMORY[0];
+            let may = may_lock_all(guard) || limit >= mapped(guard);
             until("it has locked what it may", || {
                 let some = status(guard, "VmLck") != "0 kB";
                 let done = if may { keeps_its_code(guard) } else { some };
