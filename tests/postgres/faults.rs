@@ -7,20 +7,29 @@ use nix::sys::signal::Signal;
 
 use super::server::Server;
 use super::site::Site;
-use crate::support::signal;
+use crate::support::{children, signal, state, until};
 
-/// Every process of a server, stopped or continued at once. The first one is stopped first, so that it
-/// makes no more, and continued last, so that the others have seen by then which clients are gone.
+/// Every process of a server, stopped or continued. The first one is stopped first, so that it makes no more, and
+/// continued last, when the others have seen which clients are gone.
 pub(super) fn all(server: &Server, which: Signal) {
     let first = server.pid();
     if which != Signal::SIGCONT {
         signal(first, which);
     }
-    for child in crate::support::children(first) {
+    let children = children(first);
+    for child in &children {
         // It may have ended meanwhile.
-        let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(child), which);
+        let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(*child), which);
     }
     if which == Signal::SIGCONT {
+        // On a busy machine each waits for its turn.
+        until("the server's processes wait again", || {
+            let busy = |it: &&i32| matches!(state(**it), Some('T' | 'R'));
+            children
+                .iter()
+                .find(busy)
+                .map_or(Ok(()), |it| Err(it.to_string()))
+        });
         signal(first, which);
     }
 }
