@@ -45,11 +45,18 @@ fn limits_of_locked_memory() -> [u64; 2] {
     [file.max(8 << 20), 64 << 10]
 }
 
-/// The size of all that is mapped, in bytes.
-fn mapped(pid: i32) -> u64 {
-    let size = status(pid, "VmSize");
-    let kilobytes: u64 = size.strip_suffix(" kB").unwrap().parse().unwrap();
-    kilobytes << 10
+/// The size of what is mapped up to the end of the code, in bytes: it is locked in this order.
+fn mapped_with_code(pid: i32) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+    let lines = || text.lines().filter_map(|line| line.split_once(' '));
+    let ends = |(range, _): (&str, &str)| {
+        let (start, end) = range.split_once('-').unwrap();
+        [start, end].map(|it| u64::from_str_radix(it, 16).unwrap())
+    };
+    let [start, _] = lines().next().map(ends).unwrap();
+    let code = lines().find(|(_, rest)| rest.starts_with("r-xp "));
+    let [_, end] = code.map(ends).unwrap();
+    end - start
 }
 
 /// True if the kernel takes none of the pages of the code of this process.
@@ -98,7 +105,7 @@ fn the_guard_of_a_job_that_lasts_keeps_its_code_in_memory_where_it_may() {
     for limit in limits_of_locked_memory().map(|it| it.min(hard)) {
         for (_store, run) in lasting_runs(limit) {
             let guard = run.guard();
-            let may = may_lock_all(guard) || limit >= mapped(guard);
+            let may = may_lock_all(guard) || limit >= mapped_with_code(guard);
             until("it has locked what it may", || {
                 let some = status(guard, "VmLck") != "0 kB";
                 let done = if may { keeps_its_code(guard) } else { some };
