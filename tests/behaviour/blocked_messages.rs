@@ -14,7 +14,7 @@ fn dropped_messages_are_counted_and_reported_when_the_reader_returns() {
                   { until test -e returned; do sleep 0.01; done; cat > messages; }";
     let run = line.under(&["sh", "-c", reader, "sh"]).start();
     store.until_begun("job");
-    // More of them than tokenrun keeps: 256. A busy machine is late for some.
+    // More of them than tokenrun keeps: 256.
     let mut seen = std::collections::HashSet::new();
     until("many heartbeats are written", || {
         seen.insert(store.cell::<String>("stamped_at"));
