@@ -93,7 +93,7 @@ fn the_caught_output_is_a_file_that_each_command_of_a_hook_can_read() {
 #[test]
 fn a_lost_token_is_a_failure() {
     let store = Store::new();
-    let run = with_hooks(store.free_run("a").hasty()).start();
+    let run = with_hooks(store.free_run("a").with(&["--heartbeat=1s"])).start();
     store.until_begun("a");
     store.verb(&["revoke", "-g", "job"]).end().with_code(0);
     run.end().with_code(76);

@@ -6,6 +6,9 @@ use nix::sys::signal::Signal;
 
 use crate::support::{Store, Terminal, alive, ctrl, until, until_dead, until_stopped};
 
+/// A heartbeat each second, in a lease that a slow disk does not end.
+const BEATING: [&str; 1] = ["--heartbeat=1s"];
+
 fn terminal(store: &Store) -> Terminal {
     Terminal::new(store, &store.free_run("node-a"))
 }
@@ -207,7 +210,7 @@ fn a_password_is_asked_for_without_an_echo() {
 #[test]
 fn messages_from_the_background_stop_nothing() {
     let store = Store::new();
-    let mut terminal = Terminal::new(&store, &store.free_run("node-a").hasty());
+    let mut terminal = Terminal::new(&store, &store.free_run("node-a").with(&BEATING));
     terminal.run("stty tostop");
     terminal.line("t -v -- sh -c 'read status < go; exit 5' &");
     terminal.until("the heartbeat of \"job\" was written");
@@ -222,8 +225,8 @@ fn messages_from_the_background_stop_nothing() {
 #[test]
 fn a_stopped_terminal_delays_no_heartbeat_and_no_deadline() {
     let store = Store::new();
-    let line = store.free_run("node-a").hasty();
-    let mut terminal = Terminal::new(&store, &line);
+    let line = store.free_run("node-a").with(&BEATING);
+    let mut terminal = Terminal::new(&store, &line.with(&["--kill-grace=300ms"]));
     terminal.line("t -v --timeout 3s -- sh -c 'echo up; trap \"\" TERM; read x < go'");
     terminal.until("the heartbeat of \"job\" was written");
     terminal.key(ctrl('s'));

@@ -48,11 +48,8 @@ fn keeping(site: &Site, client: &str, keep: &str) -> Line {
     short(site, client).with(&[&format!("--keep={keep}")])
 }
 
-/// A busy server is slow to answer.
-const PATIENT: [&str; 1] = ["--store-timeout=1s"];
-
 fn hasty(site: &Site, client: &str) -> Line {
-    short(site.made(), client).hasty().with(&PATIENT)
+    short(site.made(), client).hasty()
 }
 
 fn ran(line: Line) -> String {
@@ -88,7 +85,7 @@ fn once_silent(line: &Line) -> Ended {
 
 /// A run of node-a, once its job has begun.
 fn held(site: &Site) -> Run {
-    let run = site.made().run("node-a").hasty().with(&PATIENT).start();
+    let run = site.made().run("node-a").hasty().start();
     site.store.until_begun("node-a");
     run
 }
@@ -174,13 +171,23 @@ fn clause_3_a_wait_that_ends_within_the_observation_is_a_refusal(site: &Site) {
 }
 
 fn clause_4_a_holder_with_recent_heartbeats_is_left_alone(site: &Site) {
-    let run = held(site);
     let words = ["\"job\" is held by node-a", "its last heartbeat is"];
+    let run = held(site);
     refused(hasty(site, "node-b"), &words);
+    let_go(site, run);
     // The holder's takeover-after counts, and not node-b's own.
-    let impatient = ["--takeover-after=2s", "--heartbeat=100ms"];
-    let line = hasty(site, "node-b").with(&impatient);
-    refused(line.with(&["--store-timeout=100ms"]), &words);
+    let run = site.run("node-a").with(&["--heartbeat=30s"]).start();
+    site.store.until_begun("node-a");
+    until("the silence exceeds node-b's takeover-after of 5 s", || {
+        let ended = hasty(site, "node-b").end().with_code(75);
+        ended.says(&words);
+        let (_, age) = ended.message().split_once(words[1]).unwrap();
+        let age = age.split_once(" old").unwrap().0.trim();
+        match humantime::parse_duration(age).unwrap() {
+            age if age > Duration::from_secs(6) => Ok(()),
+            age => Err(format!("{age:?}")),
+        }
+    });
     let_go(site, run);
     site.store.assert_no_overlap();
 }
@@ -227,13 +234,7 @@ until read -r line < go; do :; done
 "#;
 
 fn clause_5_not_while_something_of_the_run_is_alive_here(site: &Site) {
-    let run = site
-        .made()
-        .run("node-a")
-        .hasty()
-        .with(&PATIENT)
-        .script(LEAVING)
-        .start();
+    let run = site.made().run("node-a").hasty().script(LEAVING).start();
     let left = site.store.until_begun("left");
     kill_both(run);
     let ended = once_silent(&hasty(site, "node-b")).with_code(75);
