@@ -1,6 +1,8 @@
 //! Every clause of the rule, from the command line, with two nodes. The number in a story's name is
 //! the clause's in the table of `src/token.rs`.
 
+use std::time::Duration;
+
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
