@@ -218,7 +218,7 @@ fn assert_a_removed_log_ends_the_job(store: &Store) {
 #[test]
 fn a_job_that_ends_while_the_store_fails_keeps_its_own_exit_code() {
     let store = Store::new();
-    let durations = ["--heartbeat=300ms", "--store-timeout=300ms"];
+    let durations = ["--heartbeat=300ms", "--store-timeout=1s"];
     let run = store.free_run("node-a").with(&durations).start();
     store.until_begun("node-a");
     let blocker = block(&store);

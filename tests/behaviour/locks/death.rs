@@ -145,7 +145,7 @@ fn of_many_that_find_it_dead_at_once_one_runs() {
 #[test]
 fn a_run_whose_end_was_not_recorded_is_dead_too() {
     let store = Store::new();
-    let durations = ["--heartbeat=300ms", "--store-timeout=300ms"];
+    let durations = ["--heartbeat=300ms", "--store-timeout=1s"];
     let run = store.free_run("node-a").with(&durations).start();
     store.until_begun("node-a");
     let blocker = store.sql();
