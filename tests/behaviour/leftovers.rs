@@ -9,10 +9,12 @@ use crate::clocks::NO_PROC;
 use crate::programs;
 use crate::support::{Line, Store, alive, signal, until_dead};
 
-/// Leaves a process behind that left the session and is an orphan.
+/// Leaves a process behind that left the session and is an orphan. It is `sleep` by then, where /proc shows it.
 const LEAVING: &str = r#"
 (setsid sh -c 'echo "begin left $$" >> log; exec sleep 300' > /dev/null 2>&1 &)
 until grep -q 'begin left' log 2> /dev/null; do sleep 0.01; done
+left=$(sed -n 's/begin left //p' log)
+while grep -qx sh "/proc/$left/comm" 2> /dev/null; do sleep 0.01; done
 exit 3
 "#;
 
