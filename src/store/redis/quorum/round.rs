@@ -22,6 +22,9 @@ use crate::store::{StoreError, Trouble};
 /// How often a call starts over.
 pub(super) const TRIES: usize = 64;
 
+/// What ends the state of a member that has not joined, for those that change nothing.
+const JOINS: &str = "a run lets them join, and tokenrun status does";
+
 /// How much longer than a majority the others may take, beside as long again.
 const GRACE: Duration = Duration::from_millis(5);
 
@@ -325,15 +328,19 @@ impl Members {
     /// The error after the last try.
     pub(super) fn gave_up(&self) -> StoreError {
         let name = self.name();
-        match self.has_unsure() {
-            true => StoreError::refused(format!(
-                "the store {name} can't be used: servers that have started anew could not join the others"
-            )),
-            false => StoreError::refused(format!(
-                "the store {name} kept changing; gave up after {TRIES} tries"
-            )),
+        if !self.has_unsure() {
+            let text = format!("the store {name} kept changing; gave up after {TRIES} tries");
+            return StoreError::refused(text).remedy("try again");
         }
-        .remedy("try again")
+        let (verb, remedy) = match self.changes_nothing {
+            // The others do not agree without them, and this client may not let them join.
+            true => ("have not joined", JOINS),
+            false => ("could not join", "try again"),
+        };
+        StoreError::refused(format!(
+            "the store {name} can't be used: servers that have started anew {verb} the others"
+        ))
+        .remedy(remedy)
     }
 
     /// The error of a commit that was overtaken by too many others.
