@@ -22,9 +22,10 @@ pub(super) fn cells(row: &Row, columns: &[Column]) -> Vec<Cell> {
             Kind::Text => get(row, at).map(Cell::Text),
             Kind::Number => get(row, at).map(Cell::Number),
             Kind::Flag => get(row, at).map(|flag| Cell::Flag(flag == Some(true))),
-            Kind::Time => time(row, at).map(Cell::Time),
-            Kind::Stamp => time(row, at).map(|at| Cell::Stamp(at.map(stamp))),
-            Kind::Epoch => get(row, at).and_then(|started| {
+            Kind::Time => time(row, at).map(|at| Cell::Time(at.map(|(_, wall)| wall))),
+            Kind::Stamp => time(row, at).map(|at| Cell::Stamp(at.map(|(_, wall)| stamp(wall)))),
+            Kind::Epoch => time(row, at).and_then(|started| {
+                let started = started.map(|(instant, _)| instant);
                 let name: Option<&str> = get(row, at + 1)?;
                 Ok(Cell::Text(name.map(|name| epoch_of(started, name).0)))
             }),
@@ -38,7 +39,8 @@ fn get<'a, T: FromSql<'a>>(row: &'a Row, at: usize) -> Result<Option<T>, String>
     row.try_get(at).map_err(|error| error.to_string())
 }
 
-fn time(row: &Row, at: usize) -> Result<Option<WallTime>, String> {
+/// The time in a column, to the microsecond and to the millisecond: one that can be written as RFC 3339.
+fn time(row: &Row, at: usize) -> Result<Option<(SystemTime, WallTime)>, String> {
     let Some(at) = get::<SystemTime>(row, at)? else {
         return Ok(None);
     };
@@ -46,7 +48,7 @@ fn time(row: &Row, at: usize) -> Result<Option<WallTime>, String> {
         Ok(since) => i128::try_from(since.as_millis()).unwrap_or(i128::MAX),
         Err(_) => -1,
     };
-    Ok(Some(wall(millis)?))
+    Ok(Some((at, wall(millis)?)))
 }
 
 /// A value as the driver takes it: unnamed statements give their types themselves.
@@ -106,8 +108,8 @@ pub(super) fn incarnation(of: &ClockEpoch) -> (Option<SystemTime>, &str) {
     parts.unwrap_or((None, &of.0))
 }
 
-/// The clock epoch of a server with this start and timeline; the statements return the timeline in
-/// a file name. It is composed here: its text would take a new server process 0.45 ms.
+/// The clock epoch of a server with this start, in the years 1970 to 9999, and this timeline; the statements return the
+/// timeline in a file name. It is composed here: its text would take a new server process 0.45 ms.
 pub(super) fn epoch_of(started: Option<SystemTime>, name: &str) -> ClockEpoch {
     epoch(started, name.strip_suffix(FIRST_SEGMENT).unwrap_or(name))
 }
@@ -209,6 +211,29 @@ mod tests {
             Cell::Time(None),
         ];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_time_that_can_not_be_written_is_wrong_in_each_column() {
+        let name = format!("00000002{FIRST_SEGMENT}");
+        let beyond_9999 = 9_000 * 365 * 86_400 * 1_000_000_i64;
+        for (micros, what) in [
+            (-beyond_9999, "lies before 1970"),
+            (i64::MIN, "lies before 1970"),
+            (beyond_9999, "lies beyond the year 9999"),
+            (i64::MAX, "lies beyond the year 9999"),
+        ] {
+            let time = (1184, Some(&micros.to_be_bytes()[..]));
+            let row = answer(&[time, (25, Some(name.as_bytes())), time, time]);
+            let rows = queried(&[LOGGED_IN, &row], &[]).unwrap();
+            let columns = [
+                Column::new("epoch", Kind::Epoch),
+                Column::new("time", Kind::Time),
+                Column::new("stamp", Kind::Stamp),
+            ];
+            let bad = |column: &Column| Cell::Bad(Box::new(BadColumn::of(column.name, what)));
+            assert_eq!(cells(&rows[0], &columns), columns.map(|it| bad(&it)));
+        }
     }
 
     #[test]
