@@ -3,14 +3,15 @@
 
 use std::ffi::OsString;
 use std::os::fd::BorrowedFd;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tokenrun::job::{
-    Deadline, FromGuard, GuardHandle, GuardSettings, Leftovers, Received, Stage, ToGuard,
+    Deadline, FromGuard, GuardHandle, GuardSettings, Leftovers, Received, Stage, Survivor, ToGuard,
+    Unkillable,
 };
 use tokenrun::moment::Moment;
 use tokenrun::sys::clock::LocalClock;
@@ -74,18 +75,9 @@ pub(crate) fn run(groups: &[&[Test]]) {
             left_out += 1;
             continue;
         }
-        let outcome = catch_unwind(AssertUnwindSafe(|| {
-            test();
-            assert_no_process_is_left();
-        }));
-        match outcome {
-            Ok(()) => passed += 1,
-            Err(_) => {
-                failed += 1;
-                end_all_processes();
-            }
-        }
-        let word = if outcome.is_ok() { "ok" } else { "FAILED" };
+        let is_good = passes(name, *test);
+        *if is_good { &mut passed } else { &mut failed } += 1;
+        let word = if is_good { "ok" } else { "FAILED" };
         println!("test {name} ... {word}");
     }
     let word = if failed == 0 { "ok" } else { "FAILED" };
@@ -97,6 +89,36 @@ pub(crate) fn run(groups: &[&[Test]]) {
     if failed > 0 {
         std::process::exit(101);
     }
+}
+
+/// What a test ends with in which a killed process was not gone a second later.
+struct Late;
+
+/// True if a test passes. One that is late is tried again until it was in time more often than late: on a busy machine a
+/// killed process may get no turn to end, and a guard that kills too late is late each time.
+fn passes(name: &str, test: fn()) -> bool {
+    let (mut in_time, mut late) = (0, 0);
+    for _ in 0..9 {
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            test();
+            assert_no_process_is_left();
+        }));
+        match outcome {
+            Ok(()) => in_time += 1,
+            Err(what) => {
+                end_all_processes();
+                if !what.is::<Late>() {
+                    return false;
+                }
+                late += 1;
+                println!("{name}: a killed process was not gone a second later");
+            }
+        }
+        if in_time > late {
+            return true;
+        }
+    }
+    false
 }
 
 /// The arguments that are parts of names; libtest's options mean nothing here.
@@ -208,8 +230,20 @@ impl Guarded {
         tokenrun::sys::poll::wait_readable(self.handle.fd(), Some(left)).unwrap();
     }
 
+    /// Waits for the next thing as well, and ends the test as late at news of killed processes that are not gone yet.
+    fn next_in_time(&mut self) -> Received {
+        let next = self.next();
+        if let Received::Message(FromGuard::Survivors { processes }) = &next {
+            let is_late = |it: &Survivor| it.why == Unkillable::NotYetGone;
+            if !processes.is_empty() && processes.iter().all(is_late) {
+                resume_unwind(Box::new(Late));
+            }
+        }
+        next
+    }
+
     pub(crate) fn expect(&mut self, message: FromGuard) {
-        assert_eq!(self.next(), Received::Message(message));
+        assert_eq!(self.next_in_time(), Received::Message(message));
     }
 
     pub(crate) fn expect_too_late(&mut self) {
@@ -221,7 +255,7 @@ impl Guarded {
     }
 
     pub(crate) fn expect_started(&mut self) -> i32 {
-        match self.next() {
+        match self.next_in_time() {
             Received::Message(FromGuard::Started { pid }) => pid,
             other => panic!("not started: {other:?}"),
         }
@@ -229,7 +263,7 @@ impl Guarded {
 
     /// Waits for the names of those that were left behind.
     pub(crate) fn expect_leftovers(&mut self) -> Vec<String> {
-        match self.next() {
+        match self.next_in_time() {
             Received::Message(FromGuard::Leftovers { count, names, .. }) => {
                 assert_eq!(count, names.len());
                 names
@@ -239,7 +273,7 @@ impl Guarded {
     }
 
     pub(crate) fn expect_exited(&mut self, status: Status) {
-        match self.next() {
+        match self.next_in_time() {
             Received::Message(FromGuard::Exited { status: actual, .. }) => {
                 assert_eq!(actual, status);
             }

@@ -10,7 +10,7 @@ use crate::token::{ActRecord, NoteSwap, RunRecord, StampOf, Swap, Version, WallT
 
 /// How long a row may be locked before the swap is reported as held: far longer than another
 /// client's swap takes.
-const LOCKED_FOR: Duration = Duration::from_millis(500);
+pub(in crate::store) const LOCKED_FOR: Duration = Duration::from_millis(500);
 
 /// The first pause before a locked row is tried again; each is twice the last.
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
