@@ -125,6 +125,11 @@ fn epoch(started: Option<SystemTime>, timeline: &str) -> ClockEpoch {
 mod tests {
     use std::time::Duration;
 
+    use proptest::collection::vec;
+    use proptest::option::weighted;
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
     use super::*;
     use crate::store::postgres::played::{LOGGED_IN, message, queried};
     use crate::store::sql::cell::{flag, number, text};
@@ -243,6 +248,83 @@ mod tests {
         assert_eq!(incarnation(&epoch), (Some(started), "0000000A"));
         for other in ["another", "no time", "2026-01-01T00:00:00Z 0000000A"] {
             assert_eq!(incarnation(&ClockEpoch(other.into())), (None, other));
+        }
+    }
+
+    const KINDS: [Kind; 6] = [
+        Kind::Text,
+        Kind::Number,
+        Kind::Flag,
+        Kind::Time,
+        Kind::Stamp,
+        Kind::Epoch,
+    ];
+
+    fn is_of(cell: &Cell, kind: Kind) -> bool {
+        match cell {
+            Cell::Text(_) => matches!(kind, Kind::Text | Kind::Epoch),
+            Cell::Number(_) => kind == Kind::Number,
+            Cell::Flag(_) => kind == Kind::Flag,
+            Cell::Time(_) => kind == Kind::Time,
+            Cell::Stamp(_) => kind == Kind::Stamp,
+            Cell::Bad(_) => true,
+            Cell::Instant(_) => false,
+        }
+    }
+
+    /// The numbers of the types that a column of this kind has.
+    fn types_of(kind: Kind) -> &'static [u32] {
+        match kind {
+            Kind::Text => &[25],
+            Kind::Number => &[20],
+            Kind::Flag => &[16],
+            Kind::Time | Kind::Stamp => &[1184],
+            Kind::Epoch => &[1184, 25],
+        }
+    }
+
+    /// A type's number and a value.
+    type Sent = (u32, Option<Vec<u8>>);
+
+    /// Mostly of this type, and a value that fits it.
+    fn any_value(of: u32) -> impl Strategy<Value = Sent> {
+        let fitting = match of {
+            16 => any::<u8>().prop_map(|byte| vec![byte]).boxed(),
+            25 => ".{0,12}".prop_map(String::into_bytes).boxed(),
+            _ => (any::<i64>(), 0..64_u32)
+                .prop_map(|(number, shift)| (number >> shift).to_be_bytes().to_vec())
+                .boxed(),
+        };
+        let bytes = prop_oneof![9 => fitting, 1 => vec(any::<u8>(), 0..12)];
+        let types = prop_oneof![9 => Just(of), 1 => select(vec![16, 20, 23, 25, 1114, 1184])];
+        (types, weighted(0.9, bytes))
+    }
+
+    fn any_column() -> impl Strategy<Value = (Kind, Vec<Sent>)> {
+        select(&KINDS[..]).prop_flat_map(|kind| {
+            let values: Vec<_> = types_of(kind).iter().map(|of| any_value(*of)).collect();
+            (Just(kind), values)
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        /// Also one of fewer values than its columns take.
+        #[test]
+        fn any_row_is_read(columns in vec(any_column(), 1..8), fewer in 0..4_usize) {
+            let (kinds, values): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
+            let values = values.concat();
+            let sent = values.len().saturating_sub(fewer).max(1);
+            let row: Vec<_> = values[..sent]
+                .iter()
+                .map(|(of, value)| (*of, value.as_deref()))
+                .collect();
+            let columns: Vec<_> = kinds.iter().map(|kind| Column::new("c", *kind)).collect();
+            let rows = queried(&[LOGGED_IN, &answer(&row)], &[]).unwrap();
+            for (cell, kind) in cells(&rows[0], &columns).iter().zip(kinds) {
+                prop_assert!(is_of(cell, kind), "{kind:?}: {cell:?}");
+            }
         }
     }
 }
