@@ -10,8 +10,10 @@
 //! members' clocks; its epoch is the incarnation. A member that has started anew counts for nothing until it has joined
 //! again (`rejoin.rs`).
 
+mod answers;
 mod attempt;
 mod commit;
+mod gather;
 mod kinds;
 mod look;
 mod register;

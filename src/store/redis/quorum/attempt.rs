@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tokio::time::sleep;
 
+use super::answers::Answers;
 use super::kinds::register_of;
 use super::register::Ballot;
 use super::rejoin::mend;
-use super::round::{Answers, Members, TRIES};
+use super::round::{Members, TRIES};
 use super::shown::{Group, Shown, one, time};
 use super::wish::{About, Did, Kept, Put, To, Wish};
 use crate::store::StoreError;
@@ -254,7 +255,7 @@ pub(super) async fn attempt(
     let until = until.filter(|_| turned.is_none() && !has_happened);
     let to = addresses(members, &group, until);
     let needed = members.majority();
-    let enough = |answers: &Answers| answers.count(Did::Done) >= needed;
+    let enough = |answers: &Answers| answers.sure() >= needed;
     let accepted = members.round(deadline, &wish, to, enough).await;
     match accepted.count(Did::Done) {
         done if done >= needed => {
@@ -272,8 +273,7 @@ pub(super) async fn attempt(
         // Fewer than a majority have it, or may have it: the next round completes it, or another client's does.
         _ => {
             plan.sent.push(ballot);
-            let answer = accepted.reports().filter(|it| it.is_sure).count() >= needed;
-            match answer || members.asks_late_ones(&accepted) {
+            match accepted.sure() >= needed || members.asks_late_ones(&accepted) {
                 true => Ok(Tried::Again),
                 false => Err(members.error(&accepted)),
             }

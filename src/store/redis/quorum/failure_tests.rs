@@ -1,12 +1,14 @@
 //! Members that are killed, emptied and frozen.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::QuorumKv;
 use super::attempt::{Plan, Tried, attempt};
+use super::register::Ballot;
+use super::wish::{Did, To, Wish};
 use crate::store::kv::{Ask, Commit, Committed, Fields, Found, Kv as _, Outcome, Put};
 use crate::store::redis::settings::Settings;
 use crate::store::redis::test_server::Quorum;
@@ -155,6 +157,50 @@ fn a_frozen_member_slows_nothing_and_a_second_one_ends_grants() {
     );
     quorum.0[1].thaw();
     assert_eq!(version(&mut kv).as_deref(), Some("200"));
+}
+
+/// A member that was late, and is well again, is left out for two seconds.
+#[test]
+fn a_member_that_was_late_makes_up_for_one_that_is_frozen() {
+    let quorum = quorum();
+    let mut kv = client_of(&quorum);
+    done(swap(&mut kv, None, "0"));
+    for (number, (late, frozen)) in [(0, 1), (1, 2), (2, 0)].into_iter().enumerate() {
+        let [late, frozen] = [late, frozen].map(|index: usize| &quorum.0[index]);
+        let next = |step: usize| (2 * number + step).to_string();
+        late.freeze();
+        done(swap(&mut kv, Some(&next(0)), &next(1)));
+        late.thaw();
+        frozen.freeze();
+        done(swap(&mut kv, Some(&next(1)), &next(2)));
+        frozen.thaw();
+        look(&mut kv);
+    }
+}
+
+/// One of the two others has promised another client a higher ballot.
+#[test]
+fn a_frozen_member_slows_no_client_that_was_overtaken() {
+    let quorum = quorum();
+    let mut kv = client_of(&quorum);
+    done(swap(&mut kv, None, "0"));
+    let overtaking = Wish::Prepare {
+        ballot: Ballot {
+            number: 1_000,
+            client: 0,
+        },
+        registers: BTreeSet::from([TOKEN.to_owned()]),
+        asked: Vec::new(),
+    };
+    let to = vec![Some(To::default()), None, None];
+    let promised = client_of(&quorum).call(async |members, deadline, _| {
+        let answers = members.round(deadline, &overtaking, to, |_| false).await;
+        Ok(answers.count(Did::Done))
+    });
+    assert_eq!(promised.unwrap(), 1);
+    quorum.0[2].freeze();
+    done(swap(&mut kv, Some("0"), "1"));
+    quorum.0[2].thaw();
 }
 
 /// The answers of the first try are lost, and its time is over when the second one learns that it has happened.

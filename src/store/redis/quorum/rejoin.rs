@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use super::answers::Answers;
 use super::register::{Ballot, Held};
-use super::round::{Answers, Members};
+use super::round::Members;
 use super::wish::{Did, Kept, Put, Report, To, Wish, newest};
 use crate::store::StoreError;
 use crate::store::kv::Ask;

@@ -1,19 +1,18 @@
-//! One request to all members at once. A round is over when enough have answered; one that is late is not waited for.
+//! One request to all members at once, and what their answers tell.
 
 use std::collections::BTreeMap;
-use std::future::poll_fn;
-use std::pin::Pin;
-use std::task::Poll;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 
+use super::answers::Answers;
+use super::gather::{Asked, gather};
 use super::register::{Ballot, majority};
 use super::wish::{Did, Report, To, Wish};
 use crate::store::net::deadline::Deadline;
 use crate::store::net::host::Settings as _;
-use crate::store::net::session::{Failed, event_loop};
+use crate::store::net::session::event_loop;
 use crate::store::redis::link::{Link, Session};
 use crate::store::redis::script::{SERVER, text};
 use crate::store::redis::settings::Settings;
@@ -25,10 +24,7 @@ pub(super) const TRIES: usize = 64;
 /// What ends the state of a member that has not joined, for those that change nothing.
 const JOINS: &str = "a run lets them join, and tokenrun status does";
 
-/// How much longer than a majority the others may take, beside as long again.
-const GRACE: Duration = Duration::from_millis(5);
-
-/// For how long a member that was late is not waited for.
+/// For how long a member that was late is left out.
 const LATE: Duration = Duration::from_secs(2);
 
 /// A member of the quorum.
@@ -56,67 +52,6 @@ pub(super) struct Members {
     pub(super) changes_nothing: bool,
     /// The registers that a commit of this client has perhaps written, each with the last ballot of it.
     pub(super) unsettled: BTreeMap<String, Ballot>,
-}
-
-/// A member's answer to a round.
-pub(super) type Answer = Result<Report, Failed>;
-
-/// The answers to a round, by member; `None`: none yet.
-pub(super) struct Answers(pub(super) Vec<Option<Answer>>);
-
-impl Answers {
-    pub(super) fn reports(&self) -> impl Iterator<Item = &Report> {
-        self.0.iter().filter_map(|it| it.as_ref()?.as_ref().ok())
-    }
-
-    /// How many did this.
-    pub(super) fn count(&self, did: Did) -> usize {
-        self.reports().filter(|report| report.did == did).count()
-    }
-
-    /// A server with two names counts once.
-    fn refuse_twins(&mut self) {
-        let mut processes = Vec::new();
-        for answer in self.0.iter_mut().flatten() {
-            let Ok(report) = answer else { continue };
-            if processes.contains(&report.process) {
-                let what = "it is the same server as another one of the list";
-                *answer = Err(Failed::by(StoreError::misconfigured(what)));
-            } else {
-                processes.push(report.process.clone());
-            }
-        }
-    }
-
-    /// No answer counts, once a server is one that other nodes use alone: they exclude none of these.
-    fn refuse_used_alone(&mut self) {
-        if self.count(Did::Alone) > 0 {
-            let all = self.0.iter_mut().flatten().flatten();
-            all.for_each(|report| report.did = Did::Alone);
-        }
-    }
-
-    /// True if another member may have done what was wished, or will.
-    pub(super) fn are_open(&self) -> bool {
-        let failed = self.0.iter().flatten().filter_map(|it| it.as_ref().err());
-        let mut failed = failed.filter(|it| it.was_asked);
-        failed.any(|it| it.error.trouble == Trouble::Unavailable)
-    }
-
-    /// The reports of the members that did what was wished, if they are a majority of one generation.
-    pub(super) fn of_majority(&self) -> Option<Vec<(usize, &Report)>> {
-        let done = self.0.iter().enumerate().filter_map(|(index, answer)| {
-            let report = answer.as_ref()?.as_ref().ok()?;
-            (report.did == Did::Done && report.is_sure).then_some((index, report))
-        });
-        let done: Vec<(usize, &Report)> = done.collect();
-        let newest = done.iter().map(|(_, report)| report.generation).max()?;
-        let of_newest = done
-            .into_iter()
-            .filter(|(_, report)| report.generation == newest);
-        let of_newest: Vec<_> = of_newest.collect();
-        (of_newest.len() >= majority(self.0.len())).then_some(of_newest)
-    }
 }
 
 impl Members {
@@ -188,7 +123,8 @@ impl Members {
         done
     }
 
-    /// Sends a wish to all that have joined, until a majority has answered.
+    /// Sends a wish to all that have joined, until a majority has answered. It need not agree: the next round knows more,
+    /// unless this client changes nothing.
     pub(super) async fn ask(&mut self, deadline: Deadline, wish: &Wish) -> Answers {
         // A member enters the generation that a request names.
         let generation = self.generation.filter(|_| !self.changes_nothing);
@@ -200,11 +136,16 @@ impl Members {
             })
         });
         let to = to.collect();
-        let enough = |answers: &Answers| answers.of_majority().is_some();
+        let (needed, changes_nothing) = (self.majority(), self.changes_nothing);
+        let enough = |answers: &Answers| match changes_nothing {
+            true => answers.of_majority().is_some(),
+            false => answers.sure() >= needed,
+        };
         self.round(deadline, wish, to, enough).await
     }
 
-    /// Sends a wish to these members; `enough`: the others are waited for only a moment longer.
+    /// Sends a wish to these members; `enough`: the others are waited for only a moment longer. One that was late is left out
+    /// while the others are enough.
     pub(super) async fn round(
         &mut self,
         deadline: Deadline,
@@ -212,59 +153,22 @@ impl Members {
         to: Vec<Option<To>>,
         enough: impl Fn(&Answers) -> bool,
     ) -> Answers {
-        let began = Instant::now();
-        let needed = self.majority();
-        let usable = |member: &Member| member.late_until.is_none_or(|until| until <= began);
-        let punctual = self.all.iter().filter(|member| usable(member)).count();
-        let mut answers = Answers(self.all.iter().map(|_| None).collect());
+        let now = Instant::now();
+        let is_late = |member: &Member| member.late_until.is_some_and(|until| until > now);
+        let late = self.all.iter().filter(|member| is_late(member)).count();
+        let asks_late = late == 0 || self.all.len() - late < self.majority();
         let (script, settings) = (&self.script, &self.settings);
-        let mut asking: Vec<Option<Pin<Box<dyn Future<Output = Answer> + '_>>>> = Vec::new();
-        for (member, to) in self.all.iter_mut().zip(to) {
-            // One that was late is left out while the others are enough.
-            let asked = to.filter(|_| punctual < needed || usable(member));
-            asking.push(asked.map(|to| {
-                let command = wish.command(script, settings, &to);
-                let session = &mut member.session;
-                let answer: Pin<Box<dyn Future<Output = Answer> + '_>> = Box::pin(async move {
-                    let value = session.ask_within(deadline, &command).await?;
-                    Report::read(&value).ok_or_else(|| session.nonsense())
-                });
-                answer
-            }));
-        }
-        let mut grace = None;
-        poll_fn(|context| {
-            for (asking, answer) in asking.iter_mut().zip(&mut answers.0) {
-                if let Some(future) = asking
-                    && let Poll::Ready(ready) = future.as_mut().poll(context)
-                {
-                    *answer = Some(ready);
-                    *asking = None;
-                }
-            }
-            if asking.iter().all(Option::is_none) {
-                return Poll::Ready(());
-            }
-            if enough(&answers) {
-                let over = || {
-                    let now = Instant::now();
-                    Box::pin(sleep_until(now + (now - began) + GRACE))
-                };
-                return grace.get_or_insert_with(over).as_mut().poll(context);
-            }
-            Poll::Pending
-        })
-        .await;
-        // The connections of the others are closed: what they may still answer is not read.
-        for (asking, answer) in asking.into_iter().zip(&mut answers.0) {
-            if asking.is_some() {
-                let late = StoreError::unavailable("it does not answer in time");
-                *answer = Some(Err(Failed {
-                    was_asked: true,
-                    ..Failed::by(late)
-                }));
-            }
-        }
+        let asked = self.all.iter_mut().zip(to).map(|(member, to)| {
+            let was_late = is_late(member);
+            let command = wish.command(script, settings, &to?);
+            let session = &mut member.session;
+            let answer = Box::pin(async move {
+                let value = session.ask_within(deadline, &command).await?;
+                Report::read(&value).ok_or_else(|| session.nonsense())
+            });
+            Some(Asked { answer, was_late })
+        });
+        let mut answers = gather(asked.collect(), deadline, asks_late, enough).await;
         answers.refuse_twins();
         answers.refuse_used_alone();
         self.learn(&answers);
