@@ -178,6 +178,37 @@ fn a_member_that_was_late_makes_up_for_one_that_is_frozen() {
     }
 }
 
+/// The members that a look asks, within a time that is over soon.
+fn asked(kv: &mut QuorumKv) -> [bool; 3] {
+    let limit = Duration::from_millis(500);
+    let asked = kv.members.run(limit, async |members, deadline| {
+        let answers = members.ask(deadline, &Wish::Show(Vec::new())).await;
+        Ok(std::array::from_fn(|index| answers.0[index].is_some()))
+    });
+    asked.unwrap()
+}
+
+#[test]
+fn a_member_that_is_late_is_left_out_while_the_others_are_enough() {
+    let quorum = quorum();
+    let mut kv = client_of(&quorum);
+    done(swap(&mut kv, None, "0"));
+    assert_eq!(asked(&mut kv), [true; 3]);
+    quorum.0[2].freeze();
+    // On a busy machine the next look may come after more than two seconds.
+    quorum.0[0].wait_until("it is left out", || {
+        look(&mut kv);
+        asked(&mut kv) == [true, true, false]
+    });
+    quorum.0[1].freeze();
+    assert_eq!(asked(&mut kv), [true; 3]);
+    assert_eq!(asked(&mut kv), [true; 3]);
+    for server in &quorum.0[1..] {
+        server.thaw();
+    }
+    look(&mut kv);
+}
+
 /// One of the two others has promised another client a higher ballot.
 #[test]
 fn a_frozen_member_slows_no_client_that_was_overtaken() {
