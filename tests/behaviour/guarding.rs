@@ -46,6 +46,11 @@ fn limits_of_locked_memory() -> [u64; 2] {
     [file.max(8 << 20), 64 << 10]
 }
 
+/// True for the first line of what /proc says of the mapping of the program's code. The kernel's own (vdso) may come before.
+fn is_code(line: &str) -> bool {
+    line.contains(" r-xp ") && line.ends_with("/tokenrun")
+}
+
 /// The size of what is mapped up to the end of the code, in bytes: it is locked in this order.
 fn mapped_with_code(pid: i32) -> u64 {
     let text = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
@@ -55,16 +60,19 @@ fn mapped_with_code(pid: i32) -> u64 {
         [start, end].map(|it| u64::from_str_radix(it, 16).unwrap())
     };
     let [start, _] = lines().next().map(ends).unwrap();
-    let code = lines().find(|(_, rest)| rest.starts_with("r-xp "));
-    let [_, end] = code.map(ends).unwrap();
+    let code = text.lines().find(|line| is_code(line));
+    let [_, end] = code
+        .and_then(|line| line.split_once(' '))
+        .map(ends)
+        .unwrap();
     end - start
 }
 
 /// True if the kernel takes none of the pages of the code of this process.
 fn keeps_its_code(pid: i32) -> bool {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps")).unwrap();
-    let (_, code) = text.split_once(" r-xp ").unwrap();
-    let flags = code.lines().find_map(|line| line.strip_prefix("VmFlags:"));
+    let mut code = text.lines().skip_while(|line| !is_code(line));
+    let flags = code.find_map(|line| line.strip_prefix("VmFlags:"));
     flags.unwrap().split_whitespace().any(|flag| flag == "lo")
 }
 
