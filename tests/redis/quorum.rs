@@ -181,23 +181,24 @@ fn held(server: &Server, prefix: &str) -> String {
     server.cli(&["EVAL", script, "0", &keys])
 }
 
-/// Runs the job until all servers hold the same: a late one is left out of some writes.
-fn until_alike(quorum: &Quorum, site: &Site, prefix: &str) {
+/// A store in which the job has run, and of which all servers hold the same. One that is late is left out of some writes,
+/// also of those of `init`, which are made once: such a store is given up.
+fn alike_store(quorum: &Quorum) -> (Site, String) {
     until("all servers hold the same", || {
+        let (site, prefix) = new_store(quorum);
         site.short("a").end().with_code(0);
-        let all: Vec<String> = quorum.0.iter().map(|it| held(it, prefix)).collect();
+        let all: Vec<String> = quorum.0.iter().map(|it| held(it, &prefix)).collect();
         match all.iter().all(|it| *it == all[0] && !it.is_empty()) {
-            true => Ok(()),
+            true => Ok((site, prefix)),
             false => Err(format!("{all:#?}")),
         }
-    });
+    })
 }
 
 #[test]
 fn doctor_says_what_lets_servers_join_that_it_can_not_do_without() {
     let quorum = Quorum::start(3);
-    let (site, prefix) = new_store(&quorum);
-    until_alike(&quorum, &site, &prefix);
+    let (site, prefix) = alike_store(&quorum);
     // What the last server missed, the second has forgotten.
     let script = "for _, key in ipairs(redis.call('KEYS', ARGV[1])) do redis.call('DEL', key) end";
     let keys = format!("{{{prefix}}}:register*");
@@ -214,8 +215,7 @@ fn doctor_says_what_lets_servers_join_that_it_can_not_do_without() {
 #[test]
 fn doctor_examines_each_server() {
     let quorum = Quorum::start(3);
-    let (site, prefix) = new_store(&quorum);
-    until_alike(&quorum, &site, &prefix);
+    let (site, _) = alike_store(&quorum);
     site.verb(&["doctor"]).end().with_code(0);
     quorum.0[1].restart();
     // It changes nothing: the second time the server has not joined either.
