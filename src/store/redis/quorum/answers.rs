@@ -21,7 +21,7 @@ impl Answers {
         self.reports().filter(|report| report.did == did).count()
     }
 
-    /// How many have joined, and did this or not.
+    /// How many of those that have joined have answered, whether they did this or not.
     pub(super) fn sure(&self) -> usize {
         self.reports().filter(|report| report.is_sure).count()
     }
