@@ -111,7 +111,10 @@ fn a_waiter_whose_jobs_process_is_killed_still_runs_its_job_once() {
     let store = Store::new();
     let holder = holder(&store);
     let waiter = waits(&store, "waiter");
-    signal(waiting_job(&waiter), Signal::SIGKILL);
+    let killed = waiting_job(&waiter);
+    signal(killed, Signal::SIGKILL);
+    // A process that dies after its go-ahead is the job's death, even if it had no turn before.
+    until_dead(killed);
     store.go(0);
     store.until_begun("waiter");
     store.go(3);
