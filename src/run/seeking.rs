@@ -379,7 +379,9 @@ impl Seeking {
             count: failures.saturating_add(1),
             last: error,
         });
-        self.queued.since.get_or_insert(step.now);
+        if waits {
+            self.queued.since.get_or_insert(step.now);
+        }
         let until = step.now.plus(step.pause_after(failures));
         self.state = SeekingState::Waiting { until };
         Next::Stay

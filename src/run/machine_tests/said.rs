@@ -104,6 +104,19 @@ fn the_time_without_a_store_and_the_time_of_a_head_start_are_waited_too() {
     assert_eq!(waited(&all), Some(rig.now.0 - BEGUN));
 }
 
+/// It goes on without a word when the store has failed meanwhile.
+#[test]
+fn a_run_that_may_not_wait_says_no_waiting_time() {
+    let mut rig = Rig::claiming();
+    let mut did = rig.answer_is_lost();
+    did.extend(rig.wait(s(1)));
+    while rig.machine.seeks() {
+        did.extend(rig.answered());
+    }
+    assert_eq!(said(&did, "Acquired", &rig), 1, "{did:?}");
+    assert_eq!(waited(&did), None);
+}
+
 #[test]
 fn the_store_is_asked_once_however_short_the_wait_is() {
     let rig = waits("a", Wait::For(BEGUN - s(1)), &Rig::looking());
