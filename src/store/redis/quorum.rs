@@ -16,6 +16,7 @@ mod commit;
 mod gather;
 mod kinds;
 mod look;
+mod plan;
 mod register;
 mod rejoin;
 mod round;
@@ -24,6 +25,8 @@ mod wish;
 
 #[cfg(test)]
 mod failure_tests;
+#[cfg(test)]
+mod fixtures;
 #[cfg(test)]
 mod member_tests;
 #[cfg(test)]

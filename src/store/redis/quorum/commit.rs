@@ -2,8 +2,9 @@
 
 use tokio::time::sleep;
 
-use super::attempt::{Plan, Tried, attempt};
+use super::attempt::{Tried, attempt};
 use super::look::look;
+use super::plan::Plan;
 use super::round::{Members, TRIES};
 use crate::store::kv::flights::Turned;
 use crate::store::kv::{Commit, Committed, Outcome, drawn_pause};

@@ -6,16 +6,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::QuorumKv;
-use super::attempt::{Plan, Tried, attempt};
+use super::attempt::{Tried, attempt};
+use super::fixtures::{TOKEN, swapping};
+use super::plan::Plan;
 use super::register::Ballot;
 use super::wish::{Did, To, Wish};
-use crate::store::kv::{Ask, Commit, Committed, Fields, Found, Kv as _, Outcome, Put};
+use crate::store::kv::{Ask, Commit, Committed, Found, Kv as _, Outcome};
 use crate::store::redis::settings::Settings;
 use crate::store::redis::test_server::Quorum;
 use crate::store::{StoreError, Trouble};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
-const TOKEN: &str = "token:g";
 
 pub(super) const PREFIX: &str = "q";
 
@@ -35,21 +36,6 @@ pub(super) fn until_joined(quorum: &Quorum) {
         look(&mut kv);
         quorum.joined(PREFIX) == 3
     });
-}
-
-fn swapping(from: Option<&str>, to: &str) -> Commit {
-    Commit {
-        compare: vec![(TOKEN.into(), from.map(str::to_owned))],
-        puts: vec![Put {
-            key: TOKEN.into(),
-            version: to.into(),
-            fields: Fields::new(),
-            stamps: true,
-            numbered: false,
-            lists: Vec::new(),
-        }],
-        ..Commit::default()
-    }
 }
 
 fn swap(kv: &mut QuorumKv, from: Option<&str>, to: &str) -> Result<Committed, StoreError> {

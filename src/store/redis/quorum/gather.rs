@@ -82,7 +82,6 @@ pub(super) async fn gather(
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
     use std::future::{pending, ready};
 
     use tokio::sync::Notify;
@@ -90,21 +89,10 @@ mod tests {
 
     use super::*;
     use crate::store::net::session::event_loop;
-    use crate::store::redis::quorum::register::Ballot;
-    use crate::store::redis::quorum::wish::{Did, Report};
+    use crate::store::redis::quorum::fixtures;
 
     fn report() -> Answer {
-        Ok(Report {
-            did: Did::Done,
-            process: String::new(),
-            is_sure: true,
-            generation: Ballot::LOWEST,
-            incarnation: String::new(),
-            highest: Ballot::LOWEST,
-            now_ms: 0,
-            parts: Vec::new(),
-            held: BTreeMap::new(),
-        })
+        Ok(fixtures::report())
     }
 
     fn failure() -> Answer {
@@ -229,5 +217,16 @@ mod tests {
         ];
         let answers = expected(["answers", "answers", "answers"]);
         assert_eq!(gathered(asked, false), answers);
+    }
+
+    /// Those that were late have been asked from the start.
+    #[test]
+    fn a_member_is_waited_for_beyond_the_time_alone() {
+        let slow = async {
+            sleep(ALONE + Duration::from_millis(20)).await;
+            report()
+        };
+        let asked = vec![punctual(ready(report())), punctual(slow)];
+        assert_eq!(gathered(asked, true), expected(["answers", "answers"]));
     }
 }

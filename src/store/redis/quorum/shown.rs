@@ -210,39 +210,13 @@ fn entry(kept: &Kept, now: &StoreTime, is_turned: bool) -> Option<Entry> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::kv::written::Written;
-    use crate::store::redis::quorum::register::Ballot;
-    use crate::store::redis::quorum::wish::{About, Did};
-
-    const TOKEN: &str = "token:g";
+    use crate::store::redis::quorum::fixtures::{self, TOKEN, holds, kept};
 
     /// A member that holds this version of the token by the ballot of this number.
     fn report(number: u64, version: &str) -> Report {
-        let ballot = Ballot { number, client: 0 };
-        let written = Written {
-            version: version.to_owned(),
-            ..Written::default()
-        };
-        let kept = Kept {
-            written: Some(written),
-            age_ms: 0,
-            about: About::default(),
-        };
-        let held = Held {
-            accepted: ballot,
-            value: kept,
-        };
-        Report {
-            did: Did::Done,
-            process: number.to_string(),
-            is_sure: true,
-            generation: Ballot::LOWEST,
-            incarnation: String::new(),
-            highest: ballot,
-            now_ms: 0,
-            parts: vec![vec![TOKEN.to_owned()]],
-            held: BTreeMap::from([(TOKEN.to_owned(), held)]),
-        }
+        let mut report = holds(fixtures::report(), TOKEN, number, kept(version));
+        report.parts = vec![vec![TOKEN.to_owned()]];
+        report
     }
 
     fn version_shown(reports: &[Report]) -> Option<String> {
