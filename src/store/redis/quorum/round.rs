@@ -155,8 +155,8 @@ impl Members {
     ) -> Answers {
         let now = Instant::now();
         let is_late = |member: &Member| member.late_until.is_some_and(|until| until > now);
-        let late = self.all.iter().filter(|member| is_late(member)).count();
-        let asks_late = late == 0 || self.all.len() - late < self.majority();
+        let punctual = self.all.iter().filter(|member| !is_late(member)).count();
+        let asks_late = punctual < self.majority();
         let (script, settings) = (&self.script, &self.settings);
         let asked = self.all.iter_mut().zip(to).map(|(member, to)| {
             let was_late = is_late(member);
@@ -285,14 +285,16 @@ impl Members {
             Some(format!("{host}: {words}"))
         });
         let each: Vec<String> = each.collect();
-        let all_of = |trouble: Trouble| {
-            let is_same = !troubles.is_empty() && troubles.iter().all(|it| *it == trouble);
-            is_same && troubles.len() == each.len()
+        let trouble = match troubles.first() {
+            Some(first @ (Trouble::Denied | Trouble::Misconfigured))
+                if troubles.len() == each.len() && troubles.iter().all(|it| it == first) =>
+            {
+                *first
+            }
+            _ => Trouble::Unavailable,
         };
-        let known = [Trouble::Denied, Trouble::Misconfigured];
-        let trouble = known.into_iter().find(|trouble| all_of(*trouble));
         StoreError {
-            trouble: trouble.unwrap_or(Trouble::Unavailable),
+            trouble,
             what: format!(
                 "the store {} can't be used: fewer than {} of its {} servers answer: {}",
                 self.name(),
@@ -302,6 +304,135 @@ impl Members {
             ),
             remedy: None,
             source: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::net::session::Failed;
+    use crate::store::redis::quorum::answers::Answer;
+    use crate::store::redis::quorum::fixtures::report;
+
+    fn members() -> Members {
+        let settings = Settings::read("redis://a,b,c/0?quorum", |_| None).unwrap();
+        Members::new(settings, 7)
+    }
+
+    fn failed(trouble: Trouble) -> Option<Answer> {
+        let error = StoreError {
+            trouble,
+            ..StoreError::unavailable("it fails")
+        };
+        Some(Err(Failed::by(error)))
+    }
+
+    fn answers(is_sure: bool, did: Did) -> Option<Answer> {
+        let process = "p".to_owned();
+        Some(Ok(Report {
+            did,
+            process,
+            is_sure,
+            ..report()
+        }))
+    }
+
+    fn late(members: &Members) -> [bool; 3] {
+        std::array::from_fn(|index| members.all[index].late_until.is_some())
+    }
+
+    #[test]
+    fn the_last_answer_of_each_member_tells_how_it_is() {
+        let (sure, unsure) = (|| answers(true, Did::Done), || answers(false, Did::Refused));
+        let away = || failed(Trouble::Unavailable);
+        let mut members = members();
+        let mut learned = |answers: [Option<Answer>; 3]| {
+            members.learn(&Answers(answers.into()));
+            (late(&members), members.answering(), members.has_unsure())
+        };
+        let denied = failed(Trouble::Denied);
+        let seen = learned([away(), denied, None]);
+        assert_eq!(seen, ([true, false, false], (0, 3), false));
+        let seen = learned([sure(), unsure(), away()]);
+        assert_eq!(seen, ([false, false, true], (1, 3), true));
+        let seen = learned([None, sure(), sure()]);
+        assert_eq!(seen, ([false; 3], (3, 3), false));
+        let seen = learned([away(), None, None]);
+        assert_eq!(seen, ([true, false, false], (2, 3), false));
+    }
+
+    #[test]
+    fn those_that_were_left_out_are_asked_in_the_next_round() {
+        let done = || answers(true, Did::Done);
+        for (third, is_late) in [(None, false), (done(), true)] {
+            let mut members = members();
+            members.all[2].late_until = Some(Instant::now());
+            let left_out = third.is_none();
+            let answers = Answers(vec![done(), done(), third]);
+            assert_eq!(members.asks_late_ones(&answers), left_out);
+            assert_eq!(late(&members), [false, false, is_late]);
+        }
+    }
+
+    #[test]
+    fn the_last_try_ends_with_what_was_in_its_way() {
+        let mut members = members();
+        let kept_changing = members.gave_up();
+        assert_eq!(
+            kept_changing.to_string(),
+            "the store redis://a:6379,b:6379,c:6379?quorum kept changing; gave up after 64 tries; try again"
+        );
+        members.all[1].is_unsure = true;
+        assert!(members.gave_up().what.contains("could not join"));
+        members.changes_nothing = true;
+        assert!(members.gave_up().what.contains("have not joined"));
+    }
+
+    #[test]
+    fn a_failure_names_each_member_that_is_missing() {
+        let answers = [
+            answers(true, Did::Done),
+            answers(true, Did::Behind),
+            answers(false, Did::Done),
+        ];
+        let error = members().error(&Answers(answers.into()));
+        assert_eq!(
+            error.what,
+            "the store redis://a:6379,b:6379,c:6379?quorum can't be used: fewer than 2 of its 3 servers answer: b:6379: it goes on with \
+             another client's request; c:6379: it has started anew, and has not joined yet"
+        );
+        assert_eq!(error.trouble, Trouble::Unavailable);
+    }
+
+    #[test]
+    fn a_trouble_that_all_missing_members_have_is_the_stores() {
+        let denied = || failed(Trouble::Denied);
+        for (answers, expected) in [
+            ([None, denied(), denied()], Trouble::Unavailable),
+            (
+                [answers(true, Did::Done), denied(), denied()],
+                Trouble::Denied,
+            ),
+            (
+                [answers(true, Did::Behind), denied(), denied()],
+                Trouble::Unavailable,
+            ),
+            (
+                [denied(), failed(Trouble::Misconfigured), denied()],
+                Trouble::Unavailable,
+            ),
+            (
+                [(); 3].map(|()| failed(Trouble::Misconfigured)),
+                Trouble::Misconfigured,
+            ),
+            (
+                [(); 3].map(|()| failed(Trouble::Refused)),
+                Trouble::Unavailable,
+            ),
+        ] {
+            let error = members().error(&Answers(answers.into()));
+            assert_eq!(error.trouble, expected, "{error}");
         }
     }
 }
