@@ -28,6 +28,8 @@ mod failure_tests;
 #[cfg(test)]
 mod fixtures;
 #[cfg(test)]
+mod interrupted_tests;
+#[cfg(test)]
 mod member_tests;
 #[cfg(test)]
 mod subscription_tests;

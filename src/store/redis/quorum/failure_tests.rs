@@ -220,6 +220,33 @@ fn a_frozen_member_slows_no_client_that_was_overtaken() {
     quorum.0[2].thaw();
 }
 
+fn refusal(url: &str) -> StoreError {
+    let settings = Settings::read(url, |_| None).unwrap();
+    let mut kv = QuorumKv::new(settings, TIMEOUT, "test").unwrap();
+    swap(&mut kv, None, "0").unwrap_err()
+}
+
+#[test]
+fn a_server_of_two_names_is_no_majority() {
+    let quorum = quorum();
+    let [one, other] = [0, 1].map(|index: usize| quorum.0[index].port());
+    quorum.0[1].kill();
+    let url = format!("redis://127.0.0.1:{one},localhost:{one},127.0.0.1:{other}/0?quorum");
+    let error = refusal(&url);
+    let same = "it is the same server as another one of the list";
+    assert!(error.what.contains(same), "{error}");
+}
+
+/// Nodes with that server's address alone exclude none of these.
+#[test]
+fn a_server_that_has_tokens_of_its_own_ends_grants() {
+    let quorum = quorum();
+    quorum.0[2].cli(&["ZADD", &format!("{{{PREFIX}}}:tokens"), "0", "g"]);
+    let error = refusal(&quorum.url(PREFIX));
+    assert_eq!(error.trouble, Trouble::Misconfigured, "{error}");
+    assert!(error.what.contains("do not exclude each other"), "{error}");
+}
+
 /// The answers of the first try are lost, and its time is over when the second one learns that it has happened.
 #[test]
 fn a_commit_that_has_happened_is_in_time_however_late_that_is_known() {

@@ -75,6 +75,20 @@ fn a_subscription_to_a_minority_is_none() {
     assert!(kv.notifier().is_none());
 }
 
+/// It may be away, and would take its part of the time.
+#[test]
+fn a_member_that_was_late_is_asked_for_no_subscription() {
+    let quorum = Quorum::start(3);
+    until_joined(&quorum);
+    let mut kv = client_of(&quorum);
+    quorum.0[0].freeze();
+    look(&mut kv);
+    quorum.0[0].thaw();
+    kv.subscribe("x");
+    let heard: Vec<String> = quorum.0.iter().map(|it| announce(it, "x")).collect();
+    assert_eq!(heard, ["0", "1", "1"]);
+}
+
 /// The look that comes next has a call's time of its own.
 #[test]
 fn silent_members_take_no_longer_than_a_call() {
