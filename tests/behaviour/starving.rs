@@ -64,6 +64,13 @@ fn littering(store: &Store, loops: u32) -> Line {
     }
 }
 
+/// The run with a lease that does not end meanwhile: nothing but the deadline of the test ends the job, however seldom the
+/// supervisor has a turn beside it.
+fn outliving(line: Line) -> Line {
+    line.without(&["--heartbeat=2s", "--takeover-after=10s"])
+        .with(&["--heartbeat=5s", "--takeover-after=5m"])
+}
+
 /// Waits until the token was renewed for so long.
 fn until_renewed_for(store: &Store, run: &Run, ms: i64) {
     let last = || -> i64 { store.cell("stamped_tick") };
@@ -89,9 +96,7 @@ fn until_gone(store: &Store, since: i64) -> i64 {
 fn a_guard_that_reaps_without_end_keeps_its_deadlines() {
     let _turn = alone();
     let store = Store::new();
-    let terms = ["--heartbeat=5s", "--takeover-after=30s"];
-    let line = littering(&store, 100).without(&["--heartbeat=2s", "--takeover-after=10s"]);
-    let run = line.with(&terms).start();
+    let run = outliving(littering(&store, 100)).start();
     store.until_begun("node-a");
     until_renewed_for(&store, &run, 10_000);
     let share = fair_share();
@@ -129,8 +134,9 @@ fn a_guard_that_reaps_without_end_ends_its_job_with_the_supervisor() {
 fn a_guard_that_reaps_without_end_keeps_the_time_limit() {
     let _turn = alone();
     let store = Store::new();
-    let line = littering(&store, 50).with(&["--timeout=3s"]);
-    let run = line.start();
+    let run = outliving(littering(&store, 50))
+        .with(&["--timeout=3s"])
+        .start();
     store.until_begun("node-a");
     let share = fair_share();
     let took = until_gone(&store, boot_ms());
