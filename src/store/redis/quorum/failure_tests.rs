@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use super::QuorumKv;
 use super::attempt::{Tried, attempt};
-use super::fixtures::{TOKEN, swapping};
+use super::fixtures::{TOKEN, put, swapping};
 use super::plan::Plan;
 use super::register::Ballot;
 use super::wish::{Did, To, Wish};
 use crate::store::kv::{Ask, Commit, Committed, Found, Kv as _, Outcome};
 use crate::store::redis::settings::Settings;
-use crate::store::redis::test_server::Quorum;
+use crate::store::redis::test_server::{Quorum, Server};
 use crate::store::{StoreError, Trouble};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -46,6 +46,25 @@ fn done(committed: Result<Committed, StoreError>) {
     assert_eq!(committed.unwrap().outcome, Outcome::Done);
 }
 
+/// The ballot of the token that this server holds; none, if it holds none.
+pub(super) fn accepted(server: &Server) -> String {
+    server.cli(&[
+        "HGET",
+        &format!("{{{PREFIX}}}:register:{TOKEN}"),
+        "accepted",
+    ])
+}
+
+/// The server keeps what it has, and has started anew.
+pub(super) fn starts_anew(server: &Server) {
+    server.cli(&[
+        "HSET",
+        &format!("{{{PREFIX}}}:member"),
+        "process",
+        "another",
+    ]);
+}
+
 pub(super) fn look(kv: &mut QuorumKv) -> Found {
     kv.get(&[Ask::One(TOKEN.into())]).unwrap()
 }
@@ -70,11 +89,30 @@ fn a_member_that_is_killed_and_emptied_joins_again_with_what_the_others_hold() {
     assert_eq!(quorum.joined(PREFIX), 2);
     assert_eq!(version(&mut client_of(&quorum)).as_deref(), Some("2"));
     until_joined(&quorum);
+    assert_eq!(accepted(&quorum.0[0]), accepted(&quorum.0[1]));
     // Now another one may go.
     quorum.0[1].kill();
     assert_eq!(version(&mut kv).as_deref(), Some("2"));
     done(swap(&mut kv, Some("2"), "3"));
     assert_eq!(look(&mut kv).server.incarnation, before);
+}
+
+/// More than the first parts that are copied.
+#[test]
+fn a_member_that_was_emptied_gets_each_of_many_entries() {
+    const ENTRIES: usize = 200;
+    let quorum = quorum();
+    let mut kv = client_of(&quorum);
+    let puts = (0..ENTRIES).map(|number| put(&format!("waiter:g:{number}"), "1"));
+    done(kv.commit(&Commit {
+        puts: puts.collect(),
+        ..Commit::default()
+    }));
+    until_joined(&quorum);
+    quorum.0[2].cli(&["FLUSHALL"]);
+    until_joined(&quorum);
+    let all = quorum.0[2].cli(&["ZCARD", &format!("{{{PREFIX}}}:registers")]);
+    assert_eq!(all.trim(), ENTRIES.to_string());
 }
 
 #[test]
@@ -220,19 +258,15 @@ fn a_frozen_member_slows_no_client_that_was_overtaken() {
     quorum.0[2].thaw();
 }
 
-fn refusal(url: &str) -> StoreError {
-    let settings = Settings::read(url, |_| None).unwrap();
-    let mut kv = QuorumKv::new(settings, TIMEOUT, "test").unwrap();
-    swap(&mut kv, None, "0").unwrap_err()
-}
-
 #[test]
 fn a_server_of_two_names_is_no_majority() {
     let quorum = quorum();
     let [one, other] = [0, 1].map(|index: usize| quorum.0[index].port());
     quorum.0[1].kill();
     let url = format!("redis://127.0.0.1:{one},localhost:{one},127.0.0.1:{other}/0?quorum");
-    let error = refusal(&url);
+    let settings = Settings::read(&url, |_| None).unwrap();
+    let mut kv = QuorumKv::new(settings, TIMEOUT, "test").unwrap();
+    let error = swap(&mut kv, None, "0").unwrap_err();
     let same = "it is the same server as another one of the list";
     assert!(error.what.contains(same), "{error}");
 }
@@ -241,8 +275,10 @@ fn a_server_of_two_names_is_no_majority() {
 #[test]
 fn a_server_that_has_tokens_of_its_own_ends_grants() {
     let quorum = quorum();
+    let mut kv = client_of(&quorum);
+    done(swap(&mut kv, None, "0"));
     quorum.0[2].cli(&["ZADD", &format!("{{{PREFIX}}}:tokens"), "0", "g"]);
-    let error = refusal(&quorum.url(PREFIX));
+    let error = swap(&mut kv, Some("0"), "1").unwrap_err();
     assert_eq!(error.trouble, Trouble::Misconfigured, "{error}");
     assert!(error.what.contains("do not exclude each other"), "{error}");
 }

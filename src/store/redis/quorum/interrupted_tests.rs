@@ -10,13 +10,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::QuorumKv;
-use super::failure_tests::{PREFIX, client_of, look};
+use super::failure_tests::{PREFIX, accepted, client_of, look, starts_anew};
 use super::fixtures::{TOKEN, ballot, put, swapping};
 use super::wish::{Did, To, Wish};
 use crate::store::Trouble;
 use crate::store::kv::{Ask, Commit, Kv as _, Outcome};
 use crate::store::redis::settings::Settings;
-use crate::store::redis::test_server::Quorum;
+use crate::store::redis::test_server::{Quorum, Server};
 
 /// Far longer than a call takes that waits for no one.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -28,10 +28,14 @@ enum Fate {
     Arrives,
     IsLost,
     IsHeldUp,
+    IsSlow,
     AnswerIsLost,
 }
 
-use Fate::{AnswerIsLost, Arrives, IsHeldUp, IsLost};
+use Fate::{AnswerIsLost, Arrives, IsHeldUp, IsLost, IsSlow};
+
+/// Longer than the others are waited for alone.
+const SLOW: Duration = Duration::from_millis(400);
 
 /// The fate of a request of this kind to the member of this number.
 type Decide = Box<dyn FnMut(&str, usize) -> Fate + Send>;
@@ -44,8 +48,8 @@ struct Proxied {
 }
 
 impl Proxied {
-    fn start() -> Self {
-        let quorum = Quorum::start(3);
+    fn start(count: usize) -> Self {
+        let quorum = Quorum::start(count);
         let decide: Arc<Mutex<Decide>> = Arc::new(Mutex::new(Box::new(|_, _| Arrives)));
         let places = quorum.0.iter().enumerate().map(|(member, server)| {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -77,24 +81,37 @@ impl Proxied {
         QuorumKv::new(settings, TIMEOUT, "test").unwrap()
     }
 
-    /// A client that has written the token's version 0 at all members.
+    /// A client that has written the token's version 0, once all members have joined and hold it.
     fn begun(&self) -> QuorumKv {
         let mut kv = self.client();
-        assert_eq!(swap(&mut kv, None, "0").unwrap(), Outcome::Done);
+        assert_eq!(swap(&mut kv, None, "0"), Ok(Outcome::Done));
+        self.until_joined();
         kv
+    }
+
+    fn until_joined(&self) {
+        let all = self.quorum.0.len();
+        self.quorum.0[0].wait_until("members that join", || {
+            look(&mut self.client());
+            self.quorum.joined(PREFIX) == all
+        });
     }
 
     fn decides(&self, decide: impl FnMut(&str, usize) -> Fate + Send + 'static) {
         *self.decide.lock().unwrap() = Box::new(decide);
     }
 
-    /// The fates of one request of this kind to each member. All others arrive.
-    fn decides_once(&self, wish: &'static str, fates: [Fate; 3]) {
-        let mut left = fates.map(Some);
-        self.decides(move |asked, member| {
-            let fate = (asked == wish).then(|| left[member].take());
-            fate.flatten().unwrap_or(Arrives)
+    /// The fates of second rounds at each member. A round that has met a late member is repeated.
+    fn decides_second_rounds(&self, fates: [Fate; 3]) {
+        self.decides(move |wish, member| match wish {
+            "accept" => fates[member],
+            _ => Arrives,
         });
+    }
+
+    /// From now on all requests and answers arrive.
+    fn decides_nothing(&self) {
+        self.decides(|_, _| Arrives);
     }
 }
 
@@ -125,6 +142,7 @@ fn pass_on(
                 Arrives => {}
                 AnswerIsLost => is_mute.store(true, SeqCst),
                 IsHeldUp => continue,
+                IsSlow => thread::sleep(SLOW),
                 IsLost => return client.shutdown(Shutdown::Both).ok(),
             }
             server.write_all(&request).ok()?;
@@ -168,19 +186,21 @@ fn version(kv: &mut QuorumKv) -> String {
 /// All members have it, and none has said so.
 #[test]
 fn a_commit_without_an_answer_is_unclear_and_no_conflict() {
-    let proxied = Proxied::start();
+    let proxied = Proxied::start(3);
     let mut kv = proxied.begun();
-    proxied.decides_once("accept", [AnswerIsLost; 3]);
+    proxied.decides_second_rounds([AnswerIsLost; 3]);
     assert_eq!(swap(&mut kv, Some("0"), "1"), Err(Trouble::Unavailable));
+    proxied.decides_nothing();
     assert_eq!(version(&mut kv), "1");
 }
 
 #[test]
 fn a_commit_that_has_reached_one_member_is_unclear_until_a_look() {
-    let proxied = Proxied::start();
+    let proxied = Proxied::start(3);
     let mut kv = proxied.begun();
-    proxied.decides_once("accept", [Arrives, IsLost, IsLost]);
+    proxied.decides_second_rounds([Arrives, IsLost, IsLost]);
     assert_eq!(swap(&mut kv, Some("0"), "1"), Err(Trouble::Unavailable));
+    proxied.decides_nothing();
     let settled = version(&mut kv);
     assert_eq!(version(&mut client_of(&proxied.quorum)), settled);
 }
@@ -188,7 +208,7 @@ fn a_commit_that_has_reached_one_member_is_unclear_until_a_look() {
 /// The third member was late, and is asked again.
 #[test]
 fn a_commit_that_a_minority_has_is_completed_with_a_member_that_was_late() {
-    let proxied = Proxied::start();
+    let proxied = Proxied::start(3);
     let mut kv = proxied.begun();
     let mut lost = BTreeSet::new();
     proxied.decides(move |wish, member| match (wish, member) {
@@ -202,7 +222,7 @@ fn a_commit_that_a_minority_has_is_completed_with_a_member_that_was_late() {
 /// Another client's higher ballot comes between the two rounds at the second member, and the third has lost the request.
 #[test]
 fn a_commit_that_was_overtaken_at_a_majority_goes_on() {
-    let proxied = Proxied::start();
+    let proxied = Proxied::start(3);
     let mut kv = proxied.begun();
     let mut other = client_of(&proxied.quorum);
     assert_eq!(version(&mut other), "0");
@@ -237,9 +257,9 @@ fn promise_at_second(kv: &mut QuorumKv) {
 
 #[test]
 fn a_commit_does_not_wait_for_a_member_that_has_promised_it() {
-    let proxied = Proxied::start();
+    let proxied = Proxied::start(3);
     let mut kv = proxied.begun();
-    proxied.decides_once("accept", [Arrives, Arrives, IsHeldUp]);
+    proxied.decides_second_rounds([Arrives, Arrives, IsHeldUp]);
     let began = Instant::now();
     assert_eq!(swap(&mut kv, Some("0"), "1"), Ok(Outcome::Done));
     assert!(began.elapsed() < TIMEOUT, "{:?}", began.elapsed());
@@ -248,15 +268,16 @@ fn a_commit_does_not_wait_for_a_member_that_has_promised_it() {
 /// It would be compared with what may not stay.
 #[test]
 fn a_register_of_a_minority_is_completed_before_it_is_compared() {
-    let proxied = Proxied::start();
+    let proxied = Proxied::start(3);
     let mut kv = proxied.begun();
     let noting = Commit {
         puts: vec![put(NOTE, "n")],
         ..Commit::default()
     };
-    proxied.decides_once("accept", [Arrives, IsLost, IsLost]);
+    proxied.decides_second_rounds([Arrives, IsLost, IsLost]);
     let noted = kv.commit(&noting).unwrap_err();
     assert_eq!(noted.trouble, Trouble::Unavailable, "{noted}");
+    proxied.decides_nothing();
     // The two others are a majority, of which one has the note.
     proxied.quorum.0[2].kill();
     let mut commit = swapping(Some("0"), "1");
@@ -266,4 +287,92 @@ fn a_register_of_a_minority_is_completed_before_it_is_compared() {
     assert_eq!(committed.outcome, Outcome::Done);
     let found = other.get(&[Ask::One(NOTE.to_owned())]).unwrap();
     assert_eq!(found.entries[NOTE].version, "n");
+}
+
+/// A majority has started anew, of which one member still has the token that it alone has left.
+#[test]
+fn what_one_member_still_has_of_a_majority_that_forgot_is_kept() {
+    let proxied = Proxied::start(3);
+    let mut kv = proxied.begun();
+    proxied.decides_second_rounds([IsLost, Arrives, Arrives]);
+    assert_eq!(swap(&mut kv, Some("0"), "1"), Ok(Outcome::Done));
+    proxied.decides_nothing();
+    let servers = &proxied.quorum.0;
+    starts_anew(&servers[1]);
+    servers[2].cli(&["FLUSHALL"]);
+    proxied.until_joined();
+    assert_eq!(accepted(&servers[2]), accepted(&servers[1]));
+    assert_eq!(version(&mut proxied.client()), "1");
+}
+
+/// The first of these members that have started anew takes one client, and then the other is asked.
+fn in_order_of_joining(servers: &[Server], mut these: [usize; 2]) -> [usize; 2] {
+    let process = |server: &Server| {
+        let member = format!("{{{PREFIX}}}:member");
+        server.cli(&["HGET", &member, "process"])
+    };
+    these.sort_by_key(|index| process(&servers[*index]));
+    these
+}
+
+#[test]
+fn a_member_that_holds_something_older_gets_what_is_newer() {
+    let proxied = Proxied::start(3);
+    let mut kv = proxied.begun();
+    proxied.decides_second_rounds([IsLost, Arrives, Arrives]);
+    assert_eq!(swap(&mut kv, Some("0"), "1"), Ok(Outcome::Done));
+    proxied.decides_nothing();
+    let servers = &proxied.quorum.0;
+    assert_ne!(accepted(&servers[0]), accepted(&servers[1]));
+    starts_anew(&servers[0]);
+    proxied.until_joined();
+    assert_eq!(accepted(&servers[0]), accepted(&servers[1]));
+}
+
+/// One of them beside a member that knows is no majority.
+#[test]
+fn a_majority_that_has_forgotten_joins_together() {
+    let proxied = Proxied::start(3);
+    drop(proxied.begun());
+    let servers = &proxied.quorum.0;
+    let [_, last] = in_order_of_joining(servers, [1, 2]);
+    for server in &servers[1..] {
+        server.cli(&["FLUSHALL"]);
+    }
+    proxied.decides(move |wish, member| match wish {
+        "enter" if member == last => IsLost,
+        _ => Arrives,
+    });
+    let settings = Settings::read(&proxied.url, |_| None).unwrap();
+    let mut hasty = QuorumKv::new(settings, 2 * SLOW, "test").unwrap();
+    assert!(hasty.get(&[Ask::One(TOKEN.into())]).is_err());
+    assert_eq!(proxied.quorum.joined(PREFIX), 1);
+}
+
+/// It may lack what the others hold: that it is late would keep it from joining for two seconds alone.
+#[test]
+fn a_member_that_missed_a_part_of_its_joining_does_not_join() {
+    for (lost, fate) in [("enter", AnswerIsLost), ("accept", IsLost)] {
+        let proxied = Proxied::start(5);
+        drop(proxied.begun());
+        let servers = &proxied.quorum.0;
+        let [whole, emptied] = in_order_of_joining(servers, [3, 4]);
+        starts_anew(&servers[whole]);
+        servers[emptied].cli(&["FLUSHALL"]);
+        proxied.decides(move |wish, member| match (wish, member) {
+            _ if wish == lost && member == emptied => fate,
+            ("join", _) if member == whole => IsSlow,
+            _ => Arrives,
+        });
+        // The client that let them join at first keeps others from that for a second.
+        servers[0].wait_until("a member that joins", || {
+            look(&mut proxied.client());
+            proxied.quorum.joined(PREFIX) > 3
+        });
+        assert_eq!(accepted(&servers[whole]), accepted(&servers[0]));
+        assert_eq!(proxied.quorum.joined(PREFIX), 4, "{lost}");
+        proxied.decides_nothing();
+        proxied.until_joined();
+        assert_eq!(accepted(&servers[emptied]), accepted(&servers[0]));
+    }
 }

@@ -132,6 +132,14 @@ mod tests {
         }
 
         #[test]
+        fn numbers_rise_with_ballots_and_differ_by_client(number in 0..1_u64 << 40, client in 0..(1_u64 << 20) - 1) {
+            let rising = |number, client| Ballot { number, client }.rising();
+            prop_assert!(rising(number, client) < rising(number, client + 1));
+            prop_assert!(rising(number, client) < rising(number + 1, 0));
+            prop_assert_eq!(rising(number, client), rising(number, client + (1 << 20)));
+        }
+
+        #[test]
         fn what_is_no_ballot_is_none(text in "[0-9a-fA-F.+]{1,40}") {
             let read = Ballot::read(&text);
             prop_assert!(read.is_none_or(|it| it.to_string() == text));

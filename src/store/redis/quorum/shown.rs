@@ -211,6 +211,7 @@ fn entry(kept: &Kept, now: &StoreTime, is_turned: bool) -> Option<Entry> {
 mod tests {
     use super::*;
     use crate::store::redis::quorum::fixtures::{self, TOKEN, holds, kept};
+    use crate::store::redis::settings::Settings;
 
     /// A member that holds this version of the token by the ballot of this number.
     fn report(number: u64, version: &str) -> Report {
@@ -219,17 +220,24 @@ mod tests {
         report
     }
 
-    fn version_shown(reports: &[Report]) -> Option<String> {
-        let group: Vec<(usize, &Report)> = reports.iter().enumerate().collect();
-        let now = StoreTime {
-            epoch: ClockEpoch(String::new()),
+    fn time_of(tick_ms: i64, epoch: &str) -> StoreTime {
+        StoreTime {
+            epoch: ClockEpoch(epoch.to_owned()),
             stamp: Stamp {
-                tick_ms: 0,
-                wall: WallTime(0),
+                tick_ms,
+                wall: WallTime(tick_ms),
             },
-        };
+        }
+    }
+
+    fn group(reports: &[Report]) -> Vec<(usize, &Report)> {
+        reports.iter().enumerate().collect()
+    }
+
+    fn version_shown(reports: &[Report]) -> Option<String> {
+        let group = group(reports);
         let asked = [Ask::One(TOKEN.to_owned())];
-        let found = Shown::of(3, &group).clear(&asked, &group, now, false)?;
+        let found = Shown::of(3, &group).clear(&asked, &group, time_of(0, ""), false)?;
         Some(found.entries[TOKEN].version.clone())
     }
 
@@ -241,5 +249,99 @@ mod tests {
         let shown = version_shown(&[report(5, "new"), report(5, "new"), report(4, "old")]);
         assert_eq!(shown.as_deref(), Some("new"));
         assert_eq!(version_shown(&[report(5, "new"), report(4, "old")]), None);
+    }
+
+    /// A member that does not show it may have removed it since; a later write may have reached no other.
+    #[test]
+    fn an_entry_that_is_no_register_is_clear_if_all_that_answer_hold_it_alike() {
+        const WAITER: &str = "waiter:g:s";
+        let is_clear = |numbers: [Option<u64>; 3]| {
+            let of = |number: u64| match number {
+                0 => fixtures::report(),
+                number => holds(fixtures::report(), WAITER, number, kept("1")),
+            };
+            let mut reports: Vec<Report> = numbers.into_iter().flatten().map(of).collect();
+            for report in &mut reports {
+                report.parts = vec![vec![WAITER.to_owned()]];
+            }
+            let asked = [Ask::One(WAITER.to_owned())];
+            Shown::of(3, &group(&reports)).unclear(&asked).is_empty()
+        };
+        assert!(is_clear([Some(5), Some(5), None]));
+        assert!(is_clear([Some(5), Some(5), Some(5)]));
+        assert!(!is_clear([Some(5), Some(5), Some(0)]));
+        assert!(!is_clear([Some(6), Some(5), Some(5)]));
+        assert!(!is_clear([Some(6), Some(5), None]));
+    }
+
+    /// Fewer clocks than a majority that were set move it neither way.
+    #[test]
+    fn the_time_is_the_last_that_a_majority_has_reached() {
+        let settings = Settings::read("redis://a,b,c/0?quorum", |_| None).unwrap();
+        let mut members = Members::new(settings, 7);
+        let at = |now_ms| Report {
+            now_ms,
+            incarnation: "e".to_owned(),
+            ..fixtures::report()
+        };
+        let all = [at(30), at(10), at(20)];
+        let now = time(&mut members, &group(&all), None);
+        assert_eq!(now, time_of(20, "e"));
+        let ahead =
+            |members: &Members| members.all.iter().map(|it| it.ahead_ms).collect::<Vec<_>>();
+        assert_eq!(ahead(&members), [Some(10), Some(-10), Some(0)]);
+        let two = [at(70), at(50)];
+        let now = time(&mut members, &group(&two), None);
+        assert_eq!(now, time_of(50, "e"));
+        assert_eq!(ahead(&members), [Some(20), Some(0), Some(0)]);
+    }
+
+    #[test]
+    fn a_stamp_of_this_epoch_is_as_old_as_the_members_say() {
+        let stamped = |epoch: &str| {
+            let mut kept = kept("1");
+            kept.age_ms = 4;
+            kept.written.as_mut().unwrap().stamp = Some((&time_of(3, epoch)).into());
+            kept
+        };
+        let now = time_of(10, "e");
+        let tick = |epoch, is_turned| {
+            let entry = entry(&stamped(epoch), &now, is_turned).unwrap();
+            entry.stamp.stamp.tick_ms
+        };
+        assert_eq!(tick("e", false), 6);
+        assert_eq!(tick("e", true), 3);
+        assert_eq!(tick("another", false), 3);
+        assert_eq!(tick("another", true), 3);
+    }
+
+    #[test]
+    fn a_part_of_the_united_list_has_its_order_and_its_limits() {
+        let ranked = |rank| {
+            let mut kept = kept("1");
+            kept.written.as_mut().unwrap().lists = BTreeMap::from([("l".to_owned(), rank)]);
+            kept
+        };
+        let keys = ["a", "b", "c", "d", "e"].map(str::to_owned);
+        let ranks = [3, 1, 2, 2, 9];
+        let all = || keys.iter().zip(ranks.map(ranked)).collect::<Vec<_>>();
+        let of = |newest_first, skip, limit| {
+            let part = Part {
+                list: "l".to_owned(),
+                ranks: (1, 3),
+                newest_first,
+                skip,
+                limit,
+            };
+            let of_part = of_part(&part, all());
+            of_part
+                .iter()
+                .map(|(key, _)| key.as_str())
+                .collect::<String>()
+        };
+        assert_eq!(of(false, 0, 9), "bcda");
+        assert_eq!(of(true, 0, 9), "adcb");
+        assert_eq!(of(true, 1, 2), "dc");
+        assert_eq!(of(false, 3, 9), "a");
     }
 }
