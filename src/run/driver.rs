@@ -204,9 +204,6 @@ impl Driver<'_> {
                 return Ok(ending);
             }
             self.listener.at_work();
-            if let Some(pid) = self.listener.new_child() {
-                self.guarding.disown(pid);
-            }
             let woken = if self.worker.has_early_answer() {
                 Woken {
                     answered: true,
@@ -216,6 +213,10 @@ impl Driver<'_> {
                 self.take_locks_ahead();
                 self.sleep()?
             };
+            // Before the guard is heard: without it, a child that is not known counts as the job's.
+            if let Some(pid) = self.listener.new_child() {
+                self.guarding.disown(pid);
+            }
             if self.guarding.has_answered()? {
                 // A supervisor that was delayed must not miss an answer that is already there.
                 self.tell(Event::GuardAnswered)?;

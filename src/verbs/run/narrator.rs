@@ -337,10 +337,10 @@ impl Listener for Narrator<'_> {
         if let Some(manager) = &mut self.manager {
             manager.at_work();
         }
-        self.hooks.look(self.log);
     }
 
     fn new_child(&mut self) -> Option<i32> {
+        self.hooks.look(self.log);
         self.hooks.new_child()
     }
 }
