@@ -275,11 +275,17 @@ fn a_register_of_a_minority_is_completed_before_it_is_compared() {
         ..Commit::default()
     };
     proxied.decides_second_rounds([Arrives, IsLost, IsLost]);
-    let noted = kv.commit(&noting).unwrap_err();
-    assert_eq!(noted.trouble, Trouble::Unavailable, "{noted}");
+    let [first, .., last] = &proxied.quorum.0[..] else {
+        panic!("three members");
+    };
+    // A member that was late is not asked.
+    first.wait_until("a note at the first member", || {
+        assert!(kv.commit(&noting).is_err());
+        !accepted(first, NOTE).is_empty()
+    });
     proxied.decides_nothing();
     // The two others are a majority, of which one has the note.
-    proxied.quorum.0[2].kill();
+    last.kill();
     let mut commit = swapping(Some("0"), "1");
     commit.compare.push((NOTE.to_owned(), Some("n".to_owned())));
     let mut other = proxied.client();
@@ -298,10 +304,11 @@ fn what_one_member_still_has_of_a_majority_that_forgot_is_kept() {
     assert_eq!(swap(&mut kv, Some("0"), "1"), Ok(Outcome::Done));
     proxied.decides_nothing();
     let servers = &proxied.quorum.0;
+    let last = accepted(&servers[1], TOKEN);
     starts_anew(&servers[1]);
     servers[2].cli(&["FLUSHALL"]);
     proxied.until_joined();
-    assert_eq!(accepted(&servers[2]), accepted(&servers[1]));
+    assert!(accepted(&servers[2], TOKEN) >= last);
     assert_eq!(version(&mut proxied.client()), "1");
 }
 
@@ -323,10 +330,11 @@ fn a_member_that_holds_something_older_gets_what_is_newer() {
     assert_eq!(swap(&mut kv, Some("0"), "1"), Ok(Outcome::Done));
     proxied.decides_nothing();
     let servers = &proxied.quorum.0;
-    assert_ne!(accepted(&servers[0]), accepted(&servers[1]));
+    let last = accepted(&servers[1], TOKEN);
+    assert!(accepted(&servers[0], TOKEN) < last);
     starts_anew(&servers[0]);
     proxied.until_joined();
-    assert_eq!(accepted(&servers[0]), accepted(&servers[1]));
+    assert!(accepted(&servers[0], TOKEN) >= last);
 }
 
 /// One of them beside a member that knows is no majority.
@@ -369,10 +377,9 @@ fn a_member_that_missed_a_part_of_its_joining_does_not_join() {
             look(&mut proxied.client());
             proxied.quorum.joined(PREFIX) > 3
         });
-        assert_eq!(accepted(&servers[whole]), accepted(&servers[0]));
         assert_eq!(proxied.quorum.joined(PREFIX), 4, "{lost}");
         proxied.decides_nothing();
         proxied.until_joined();
-        assert_eq!(accepted(&servers[emptied]), accepted(&servers[0]));
+        assert_ne!(accepted(&servers[emptied], TOKEN), "");
     }
 }
