@@ -81,7 +81,7 @@ impl Proxied {
         QuorumKv::new(settings, TIMEOUT, "test").unwrap()
     }
 
-    /// A client that has written the token's version 0, once all members have joined and hold it.
+    /// A client that has written the token's version 0, once all members have joined.
     fn begun(&self) -> QuorumKv {
         let mut kv = self.client();
         assert_eq!(swap(&mut kv, None, "0"), Ok(Outcome::Done));
@@ -295,16 +295,22 @@ fn a_register_of_a_minority_is_completed_before_it_is_compared() {
     assert_eq!(found.entries[NOTE].version, "n");
 }
 
-/// A majority has started anew, of which one member still has the token that it alone has left.
-#[test]
-fn what_one_member_still_has_of_a_majority_that_forgot_is_kept() {
+/// Three members, of which the first has missed the token's version 1, and the ballot of that.
+fn missed_by_the_first() -> (Proxied, String) {
     let proxied = Proxied::start(3);
     let mut kv = proxied.begun();
     proxied.decides_second_rounds([IsLost, Arrives, Arrives]);
     assert_eq!(swap(&mut kv, Some("0"), "1"), Ok(Outcome::Done));
     proxied.decides_nothing();
+    let last = accepted(&proxied.quorum.0[1], TOKEN);
+    (proxied, last)
+}
+
+/// A majority has started anew, of which one member still has the token that it alone has left.
+#[test]
+fn what_one_member_still_has_of_a_majority_that_forgot_is_kept() {
+    let (proxied, last) = missed_by_the_first();
     let servers = &proxied.quorum.0;
-    let last = accepted(&servers[1], TOKEN);
     starts_anew(&servers[1]);
     servers[2].cli(&["FLUSHALL"]);
     proxied.until_joined();
@@ -324,13 +330,8 @@ fn in_order_of_joining(servers: &[Server], mut these: [usize; 2]) -> [usize; 2] 
 
 #[test]
 fn a_member_that_holds_something_older_gets_what_is_newer() {
-    let proxied = Proxied::start(3);
-    let mut kv = proxied.begun();
-    proxied.decides_second_rounds([IsLost, Arrives, Arrives]);
-    assert_eq!(swap(&mut kv, Some("0"), "1"), Ok(Outcome::Done));
-    proxied.decides_nothing();
+    let (proxied, last) = missed_by_the_first();
     let servers = &proxied.quorum.0;
-    let last = accepted(&servers[1], TOKEN);
     assert!(accepted(&servers[0], TOKEN) < last);
     starts_anew(&servers[0]);
     proxied.until_joined();
