@@ -68,12 +68,18 @@ pub fn exact(duration: Duration) -> String {
     }
 }
 
-/// Writes a duration for people: whole seconds from ten seconds on, below that with one decimal.
+/// Writes a duration for people: whole seconds from ten seconds on, below that with one decimal,
+/// rounded up from the millisecond. Only no time at all is written as zero.
 #[must_use]
 pub fn rounded(duration: Duration) -> String {
     let shown = if duration < Duration::from_secs(10) {
-        let tenths = u64::try_from(duration.as_millis().div_ceil(100)).unwrap_or(u64::MAX);
-        Duration::from_millis(tenths.saturating_mul(100))
+        let least = u128::from(!duration.is_zero());
+        let tenths = duration.as_millis().max(least).div_ceil(100);
+        Duration::from_millis(
+            u64::try_from(tenths)
+                .unwrap_or(u64::MAX)
+                .saturating_mul(100),
+        )
     } else {
         Duration::from_secs(duration.as_secs())
     };
@@ -156,6 +162,8 @@ mod tests {
     fn durations_are_rounded_for_people() {
         assert_eq!(rounded(Duration::from_millis(1_234)), "1.3s");
         assert_eq!(rounded(Duration::from_millis(3_000)), "3s");
+        assert_eq!(rounded(Duration::from_micros(3_000_900)), "3s");
+        assert_eq!(rounded(Duration::from_nanos(1)), "0.1s");
         assert_eq!(rounded(Duration::from_millis(291_700)), "4m 51s");
         assert_eq!(rounded(Duration::ZERO), "0s");
     }
