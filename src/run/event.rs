@@ -163,7 +163,7 @@ pub enum Note {
         ahead: usize,
         /// How much longer the session waits, at most.
         left: Option<Duration>,
-        /// The wait has just begun.
+        /// The wait has just begun, or the store answers again.
         newly: bool,
     },
     /// The store is unusable, and the session waits for it.

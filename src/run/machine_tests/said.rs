@@ -13,6 +13,17 @@ fn said(did: &[Action], name: &str, rig: &Rig) -> usize {
         .count()
 }
 
+/// A message that the session waits for the token.
+fn is_wait_for_token(action: &Action) -> bool {
+    let Action::Say(note) = action else {
+        return false;
+    };
+    matches!(
+        note,
+        Note::Queued { newly: true, .. } | Note::Staying { .. } | Note::ObservingStore { .. }
+    )
+}
+
 /// A holder that is dead, whose token others get after the head start of the client `c`.
 fn handed_off_to_c() -> Rig {
     let mut dead = Rig::running();
@@ -35,8 +46,13 @@ fn a_store_that_is_away_again_is_said_again() {
             let did = rig.fails();
             assert_eq!(said(&did, "StoreAway", &rig), 0, "{did:?}");
             rig.wait(s(2));
+            let did = rig.answered();
+            let for_token = did.iter().filter(|a| is_wait_for_token(a));
+            assert_eq!(for_token.count(), 1, "{did:?}");
+            rig.wait(Duration::from_millis(10));
             while rig.out.is_some() {
-                rig.answered();
+                let did = rig.answered();
+                assert!(!did.iter().any(is_wait_for_token), "{did:?}");
             }
             rig.wait(s(2));
         }

@@ -158,9 +158,9 @@ impl Seeking {
             (verdict @ (Verdict::Observe(wait) | Verdict::Wait(wait)), Some(row)) => {
                 // Only here: where a swap follows, an answered read proves nothing about the swap,
                 // and the swap would be retried for ever.
-                self.trouble = None;
+                let again = self.answers_again(step);
                 let newly = self.watch.is_none_or(|watch| watch.since == step.now);
-                if newly {
+                if newly || again {
                     step.say(Note::Staying {
                         row: Box::new(row.clone()),
                         now: reading.now.clone(),
@@ -213,10 +213,10 @@ impl Seeking {
         if doubt == Doubt::Unknown {
             return self.failed(step, unknown_incarnation());
         }
-        self.trouble = None;
+        let again = self.answers_again(step);
         // The announced end is corrected when it moves: after a restart, or an operator's act.
         let announced = self.queued.observing.replace(wait);
-        if announced.is_none_or(|announced| wait > announced) {
+        if again || announced.is_none_or(|announced| wait > announced) {
             step.say(Note::ObservingStore {
                 incarnation: reading.memory.incarnation.clone(),
                 doubt,

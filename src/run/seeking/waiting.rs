@@ -157,6 +157,11 @@ impl Seeking {
         self.queued.since.is_some()
     }
 
+    /// The store has answered. True if a message has said that it does not, and that the session waits for it.
+    pub(super) fn answers_again(&mut self, step: &Step<'_>) -> bool {
+        self.trouble.take().is_some() && step.limits.wait != Wait::No
+    }
+
     /// The rule has refused: the run ends, or the session waits.
     pub(super) fn refused(
         &mut self,
@@ -172,13 +177,13 @@ impl Seeking {
                 None => Next::End(Ending::Refused { clause, why }),
             };
         }
-        self.trouble = None;
+        let again = self.answers_again(step);
         // A session that is refused for facts of its own host alone would delay the others.
         let knows_better = matches!(why, Refusal::AliveHere(_));
         if knows_better {
             self.queued.stamp_at = None;
         }
-        let newly = self.queued.since.is_none();
+        let newly = self.queued.since.is_none() || again;
         self.queued.since.get_or_insert(step.now);
         let before = queue::before(&step.claim.session, &reading.queue, &reading.now);
         let entries: Vec<&QueueEntry> = before.collect();
