@@ -201,9 +201,10 @@ fn a_guard_that_is_blinded_leaves_it_to_its_supervisor() {
     let signal = libc::SIGTERM;
     guarded.send(&ToGuard::Pass { signal });
     while guarded.next() != Received::Closed {}
+    // A kill would be its end where it has closed its socket and not left yet.
+    let status = until("the guard ends", || guarded.handle.try_wait().unwrap());
+    assert_eq!(status, Status::Exited(71));
     until_gone_without_guard(&mut guarded);
-    let status = guarded.handle.try_wait().unwrap();
-    assert_eq!(status, Some(Status::Exited(71)));
 }
 
 fn until_gone_without_guard(guarded: &mut Guarded) {
