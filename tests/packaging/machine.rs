@@ -113,7 +113,7 @@ impl Machine {
         };
         until("systemd is up", || {
             // nspawn's first child is not it, but starts it and ends.
-            let [init] = children(nspawn)[..] else {
+            let Some(init) = children(nspawn).into_iter().find(|it| is_first(*it)) else {
                 return Err(format!("{:?}", std::fs::read_to_string(&console)));
             };
             machine.init = init;
@@ -242,6 +242,13 @@ impl Machine {
         drop(self.process.stdin.take());
         let _ = self.process.wait();
     }
+}
+
+/// True for the first process of a pid namespace.
+fn is_first(pid: i32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let pids = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+    pids.is_some_and(|pids| pids.split_whitespace().next_back() == Some("1"))
 }
 
 impl Drop for Machine {
