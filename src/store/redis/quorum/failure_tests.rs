@@ -48,9 +48,14 @@ fn done(committed: Result<Committed, StoreError>) {
 
 /// The ballot of what this server holds of a key; empty, if it holds nothing.
 pub(super) fn accepted(server: &Server, key: &str) -> String {
+    held(server, key, "accepted")
+}
+
+/// What this server holds in a field of a key; empty, if it holds nothing.
+pub(super) fn held(server: &Server, key: &str, field: &str) -> String {
     let register = format!("{{{PREFIX}}}:register:{key}");
-    let ballot = server.cli(&["HGET", &register, "accepted"]);
-    ballot.trim().to_owned()
+    let value = server.cli(&["HGET", &register, field]);
+    value.trim().to_owned()
 }
 
 /// The server keeps what it has, and has started anew.
