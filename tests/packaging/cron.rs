@@ -1,7 +1,7 @@
 //! `examples/cron/`, run by Debian's own cron on two machines that share a database.
 
 use std::fs;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
@@ -31,8 +31,11 @@ const BOOTED: &str = "/run/booted";
 /// A night on a machine: its cron, started before the hour.
 pub(crate) struct Night<'a> {
     machine: &'a Machine,
-    cron: Child,
+    cron: Cron,
 }
+
+/// The process that has started cron on a machine.
+struct Cron(Child);
 
 impl Site {
     /// A machine with a user, the job, the example, and a sendmail that writes down.
@@ -156,12 +159,13 @@ impl<'a> Night<'a> {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
+        let cron = Cron(cron);
         Self { machine, cron }
     }
 
     /// The process of cron, which nsenter has started.
     fn cron(&self) -> i32 {
-        children(i32::try_from(self.cron.id()).unwrap())[0]
+        children(i32::try_from(self.cron.0.id()).unwrap())[0]
     }
 
     /// Ends when cron has nothing more to do, and so no mail more to write.
@@ -172,7 +176,25 @@ impl<'a> Night<'a> {
             all => Err(format!("{all:?} on {}", self.machine.name())),
         });
         signal(cron, Signal::SIGTERM);
-        self.cron.wait().unwrap();
+        self.cron.0.wait().unwrap();
+    }
+}
+
+impl Drop for Cron {
+    /// Shows what cron has started, and what a failed test has waited for in vain.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let fields = "pid,ppid,stat,wchan:20,etimes,args";
+            let mut ps = Command::new("ps");
+            let all = ps.args(["-eo", fields, "--forest"]).output().unwrap();
+            let all = String::from_utf8_lossy(&all.stdout);
+            let cron = format!("{} ", self.0.id());
+            let below = all
+                .lines()
+                .skip_while(|line| !line.trim_start().starts_with(&cron));
+            let below: Vec<_> = below.take(12).collect();
+            eprintln!("cron:\n{}", below.join("\n"));
+        }
     }
 }
 
@@ -258,7 +280,7 @@ fn needs_root_a_machine_that_died_is_taken_over_by_the_next_entry() {
 
 /// The job's process, as this machine counts: the last of the line that begins with cron.
 fn sleeping_job(night: &Night) -> i32 {
-    let mut pid = i32::try_from(night.cron.id()).unwrap();
+    let mut pid = i32::try_from(night.cron.0.id()).unwrap();
     while let [child, ..] = children(pid)[..] {
         pid = child;
     }
