@@ -148,6 +148,17 @@ fn without_a_written_note_nothing_is_granted() {
 }
 
 #[test]
+fn an_observation_is_said_again_once_the_store_answers_again() {
+    let mut rig = seeking(promoted(), Wait::Forever);
+    settled(&mut rig);
+    rig.wait(s(10));
+    assert_eq!(words(&rig.fails(), rig.now), "say StoreAway");
+    rig.wait(s(1));
+    let said = words(&rig.answered(), rig.now);
+    assert!(said.starts_with("say ObservingStore"), "{said}");
+}
+
+#[test]
 fn a_wiped_store_is_observed() {
     let store = ModelStore::new();
     store.restore(ModelData::default());

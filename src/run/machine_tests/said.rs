@@ -78,6 +78,21 @@ fn a_head_start_is_said_once_and_named_at_the_end() {
     assert!(matches!(why, Refusal::HeadStart { .. }), "{why:?}");
 }
 
+/// It has not said that it waits for the store.
+#[test]
+fn a_run_that_may_not_wait_says_a_head_start_once() {
+    let mut rig = waits("b", Wait::No, &handed_off_to_c());
+    let did = rig.answered();
+    assert_eq!(said(&did, "Staying", &rig), 1, "{did:?}");
+    rig.wait(s(1));
+    rig.out = Some(Request::Read(GroupName::new("g").unwrap(), None));
+    rig.fails();
+    rig.wait(s(1));
+    let did = rig.answered();
+    assert_eq!(said(&did, "Staying", &rig), 0, "{did:?}");
+    assert!(rig.machine.ending().is_none());
+}
+
 #[test]
 fn the_time_in_the_queue_counts_from_the_refusal() {
     let (mut rig, mut holder) = in_queue(Wait::Forever);
