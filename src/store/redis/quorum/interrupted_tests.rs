@@ -288,7 +288,8 @@ fn a_register_of_a_minority_is_completed_before_it_is_compared() {
         panic!("three members");
     };
     first.wait_until("a note at the first member", || {
-        assert!(kv.commit(&noting).is_err());
+        let error = kv.commit(&noting).unwrap_err();
+        assert_eq!(error.trouble, Trouble::Unavailable, "{error}");
         !held(first, NOTE, "value").is_empty()
     });
     proxied.decides_nothing();
