@@ -183,18 +183,24 @@ impl<'a> Night<'a> {
 impl Drop for Cron {
     /// Shows what cron has started, and what a failed test has waited for in vain.
     fn drop(&mut self) {
-        if std::thread::panicking() {
-            let fields = "pid,ppid,stat,wchan:20,etimes,args";
-            let mut ps = Command::new("ps");
-            let all = ps.args(["-eo", fields, "--forest"]).output().unwrap();
-            let all = String::from_utf8_lossy(&all.stdout);
-            let cron = format!("{} ", self.0.id());
-            let below = all
-                .lines()
-                .skip_while(|line| !line.trim_start().starts_with(&cron));
-            let below: Vec<_> = below.take(12).collect();
-            eprintln!("cron:\n{}", below.join("\n"));
+        if !std::thread::panicking() {
+            return;
         }
+        let fields = "pid,ppid,stat,wchan:20,etimes,args";
+        // A panic here would end the other tests of this program.
+        let Ok(ps) = Command::new("ps")
+            .args(["-eo", fields, "--forest"])
+            .output()
+        else {
+            return;
+        };
+        let all = String::from_utf8_lossy(&ps.stdout);
+        let cron = format!("{} ", self.0.id());
+        let below = all
+            .lines()
+            .skip_while(|line| !line.trim_start().starts_with(&cron));
+        let below: Vec<_> = below.take(12).collect();
+        eprintln!("cron:\n{}", below.join("\n"));
     }
 }
 
